@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace neffcache {
+
+// Compiler flags in canonical spelling: what the key covers and what the worker passes to the
+// compiler.
+struct NormalizedOptions {
+  // Documented single-valued flags first, as "--flag=value" sorted by name, one each; then every
+  // unknown token, verbatim and in order.
+  std::vector<std::string> arguments;
+
+  // Why the compile must not be cached, e.g. "SaveTemps asks for extra outputs". Empty: it may be.
+  std::string uncacheable_reason;
+
+  bool cacheable() const { return uncacheable_reason.empty(); }
+};
+
+// Normalizes `flags` (argv without program, sub-command, input) for the toolchain of this name.
+//
+// For the neuronx-cc family: "--k v" is "--k=v", aliases are folded (-O1, -lnc, NEMO), the last one
+// wins, output, log and verbosity flags and the wrapper's own are dropped. Defaults are never
+// filled in. Other toolchains' flags are kept as they are. Idempotent: normalizing `arguments`
+// gives them back. Pure.
+//
+// INVALID_ARGUMENT: a flag that needs a value is last and has none.
+absl::StatusOr<NormalizedOptions> NormalizeOptions(absl::string_view toolchain_name,
+                                                   absl::Span<const std::string> flags);
+
+// Refuses what a client may not ask of a worker's compiler: flags that write files elsewhere or
+// load code. INVALID_ARGUMENT naming the flag. `arguments` are normalized.
+absl::Status CheckAllowedOptions(absl::string_view toolchain_name,
+                                 absl::Span<const std::string> arguments);
+
+}  // namespace neffcache
