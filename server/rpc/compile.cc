@@ -47,7 +47,6 @@ class CompileCall final : public SerialBidi<v1::CompileRequest, v1::CompileEvent
   void On(const ReadyEvent& event);
   void On(const FailedEvent& event);
   void On(const RefusedEvent& event);
-  void SendNews(v1::CompileEvent event);
 
   void SetAlarm();
   void OnAlarm();
@@ -62,10 +61,8 @@ class CompileCall final : public SerialBidi<v1::CompileRequest, v1::CompileEvent
   std::unique_ptr<CompileDispatcher::Call> call_;
   absl::optional<GraphUpload> upload_;
   bool half_closed_ = false;
-  v1::CompileEvent news_;  // The last progress, to repeat when nothing else happens.
-  bool spoke_ = false;     // Since the last alarm, we did.
-  bool heard_ = false;     // Since the last alarm, the client did.
-  absl::Duration owed_;    // How long the client has owed a piece of the graph.
+  // A client that was stopped in mid-upload must not keep all others from their compile.
+  bool heard_ = false;  // Since the alarm was set.
   // A new one each time: setting one anew while its callback returns is a race in gRPC.
   std::unique_ptr<grpc::Alarm> alarm_;
 };
@@ -99,7 +96,6 @@ absl::Status CompileCall::Begin(const v1::CompileStart& start) {
   RecordNames(context_.store, start, order);
   context_.counters.CountLookups(1);
   state_ = State::kWaiting;
-  SetAlarm();
   call_ = context_.dispatcher.Begin(std::move(order), [weak = Weak()](const CompileEvent& event) {
     const std::shared_ptr<CompileCall> call = weak.lock();
     if (call == nullptr) return;
@@ -121,6 +117,7 @@ absl::Status CompileCall::TakeEnd(const v1::GraphEnd& end) {
   }
   ASSIGN_OR_RETURN(StagedContent graph, std::move(*upload_).Finish(end));
   upload_.reset();
+  alarm_.reset();
   state_ = State::kWaiting;
   return call_->GraphArrived(std::move(graph));
 }
@@ -159,7 +156,7 @@ void CompileCall::On(const NeedGraphEvent&) {
   if (!upload.ok()) return End(upload.status());
   upload_ = *std::move(upload);
   state_ = State::kUploading;
-  owed_ = absl::ZeroDuration();
+  SetAlarm();
   v1::CompileEvent event;
   event.mutable_need_graph();
   Send(std::move(event));
@@ -168,19 +165,15 @@ void CompileCall::On(const NeedGraphEvent&) {
 void CompileCall::On(const QueuedEvent& event) {
   v1::CompileEvent wire;
   *wire.mutable_queued() = ToWire(event);
-  SendNews(std::move(wire));
+  Send(std::move(wire), Delivery::kLatest);
+  // A compile whose graph is still on its way from another client would not survive a restart.
+  if (options_.until_queued && event.kept) End(absl::OkStatus());
 }
 
 void CompileCall::On(const RunningEvent& event) {
   v1::CompileEvent wire;
   *wire.mutable_running() = ToWire(event);
-  SendNews(std::move(wire));
-}
-
-void CompileCall::SendNews(v1::CompileEvent event) {
-  spoke_ = true;
-  news_ = event;
-  Send(std::move(event), Delivery::kLatest);
+  Send(std::move(wire), Delivery::kLatest);
   if (options_.until_queued) End(absl::OkStatus());
 }
 
@@ -219,9 +212,9 @@ void CompileCall::On(const RefusedEvent& event) {
 }
 
 void CompileCall::SetAlarm() {
-  spoke_ = heard_ = false;
+  heard_ = false;
   alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(absl::ToChronoTime(absl::Now() + context_.limits.max_silence),
+  alarm_->Set(absl::ToChronoTime(absl::Now() + context_.limits.dead_after),
               [weak = Weak()](bool expired) {
                 if (!expired) return;
                 const std::shared_ptr<CompileCall> call = weak.lock();
@@ -230,22 +223,10 @@ void CompileCall::SetAlarm() {
 }
 
 void CompileCall::OnAlarm() {
-  if (ended()) return;
-  if (state_ == State::kUploading) {
-    // One client that was stopped in mid-upload must not keep all others from their compile.
-    owed_ = heard_ ? absl::ZeroDuration() : owed_ + context_.limits.max_silence;
-    if (owed_ >= context_.limits.dead_after) {
-      return End(absl::DeadlineExceededError(absl::StrCat(
-          "no piece of the graph came for ", absl::FormatDuration(context_.limits.dead_after))));
-    }
-  } else if (!spoke_) {
-    if (news_.event_case() == v1::CompileEvent::EVENT_NOT_SET) {
-      // Another client is sending the graph.
-      news_.mutable_queued()->set_reason("waiting for the graph");
-    }
-    Send(news_, Delivery::kLatest);
-  }
-  SetAlarm();
+  if (ended() || state_ != State::kUploading) return;
+  if (heard_) return SetAlarm();
+  End(absl::DeadlineExceededError(absl::StrCat("no piece of the graph came for ",
+                                               absl::FormatDuration(context_.limits.dead_after))));
 }
 
 }  // namespace

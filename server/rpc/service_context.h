@@ -36,8 +36,6 @@ struct ServiceLimits {
   uint64_t artifact_bytes = uint64_t{8} << 30;  // Largest that is taken.
   uint64_t log_bytes = uint64_t{64} << 20;      // Uncompressed.
   absl::Duration heartbeat_interval = absl::Seconds(5);
-  // A waiting client hears something at least this often.
-  absl::Duration max_silence = kMaxSilence / 2;
   // A client that owes the graph and sends nothing for this long is taken for dead.
   absl::Duration dead_after = kDeadAfter;
   size_t chunk_budget_bytes = size_t{48} << 20;
