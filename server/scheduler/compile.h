@@ -60,6 +60,7 @@ struct Compile {
   Purpose purpose = Purpose::kRebuild;  // The most urgent that was ever asked.
 
   GraphRecord graph;
+  absl::Time queued = absl::UnixEpoch();  // By the wall clock, as the store has it.
   Expectation expected;
   uint64_t memory_needed = 0;  // What is reserved: the expectation, or more after a retry.
 

@@ -75,16 +75,18 @@ void Scheduler::NeedGraph(const Key& key, absl::Time now) {
   AskNext(*compile, now);
 }
 
-void Scheduler::GraphKept(const Key& key, const GraphRecord& graph, absl::Time now) {
-  Compile* compile = FindMutable(key);
+void Scheduler::GraphKept(const QueuedCompile& queued, absl::Time now) {
+  Compile* compile = FindMutable(queued.key);
   if (compile == nullptr ||
       (compile->state != State::kLookingUp && compile->state != State::kNeedsGraph)) {
     return;
   }
   now = At(now);
   compile->asked = 0;
-  compile->graph = graph;
-  compile->expected = history_.Expect(compile->material.toolchain, graph);
+  compile->graph = queued.graph;
+  compile->queued = queued.queued;
+  compile->attempts.made = queued.attempts;
+  compile->expected = history_.Expect(compile->material.toolchain, queued.graph);
   compile->memory_needed = compile->expected.memory_bytes;
   Enqueue(*compile, now);
   Dispatch(now);
@@ -93,10 +95,8 @@ void Scheduler::GraphKept(const Key& key, const GraphRecord& graph, absl::Time n
 void Scheduler::Restore(const QueuedCompile& queued, absl::Time now) {
   if (Find(queued.key) != nullptr) return;
   now = At(now);
-  Compile& compile = Create(queued.key, queued.material, now);
-  compile.purpose = queued.purpose;
-  compile.attempts.made = queued.attempts;
-  GraphKept(queued.key, queued.graph, now);
+  Create(queued.key, queued.material, now).purpose = queued.purpose;
+  GraphKept(queued, now);
 }
 
 std::vector<CallerId> Scheduler::End(const Key& key) {
@@ -435,11 +435,16 @@ void Scheduler::Dispatch(absl::Time now) {
                    Grant(compile, *placement, now);
                    return CompileQueue::Next::kGoOn;
                  }
-                 if (compile.overtaken >= kMostOvertaken) {
-                   if (const WorkerId kept = workers_.WorthWaitingFor(compile, held))
-                     held.insert(kept);
+                 // One that waits for another worker than those that failed it is not overtaken:
+                 // its turn
+                 // comes when its insistence ends.
+                 if (compile.avoided.empty() || now >= compile.insists_until) {
+                   if (compile.overtaken >= kMostOvertaken) {
+                     if (const WorkerId kept = workers_.WorthWaitingFor(compile, held))
+                       held.insert(kept);
+                   }
+                   passed_over.push_back(&compile);
                  }
-                 passed_over.push_back(&compile);
                  return ++looked_at[{toolchain.name, toolchain.version}] >= kMostLookedAt
                             ? CompileQueue::Next::kSkipToolchain
                             : CompileQueue::Next::kGoOn;

@@ -78,7 +78,7 @@ class Scheduler {
   // Neither an answer nor a graph: somebody is asked for it.
   void NeedGraph(const Key& key, absl::Time now);
   // The graph and the compile are in the store: the compile is queued.
-  void GraphKept(const Key& key, const GraphRecord& graph, absl::Time now);
+  void GraphKept(const QueuedCompile& compile, absl::Time now);
   // A compile of the store's queue, after a restart. Ignored when it is in flight.
   void Restore(const QueuedCompile& compile, absl::Time now);
   // Forgets the compile, which the store has an answer for or which is refused; returns who waited.
@@ -121,6 +121,8 @@ class Scheduler {
 
   // nullptr: not in flight. Valid until the next event.
   const Compile* Find(const Key& key) const;
+  // What the caller waits for. nullptr: it does not.
+  const Compile* WaitedFor(CallerId caller) const;
   // nullptr: void.
   const Compile* FindLease(WorkerId id, LeaseToken token) const;
   CompileStatus Describe(const Compile& compile, absl::Time now) const;

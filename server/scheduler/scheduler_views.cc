@@ -15,6 +15,11 @@ bool Scheduler::Offers(const Toolchain& toolchain) const {
   return capacity.workers + capacity.leaving > 0;
 }
 
+const Compile* Scheduler::WaitedFor(CallerId caller) const {
+  const auto found = callers_.find(caller);
+  return found == callers_.end() ? nullptr : Find(found->second);
+}
+
 void Scheduler::ForEach(absl::FunctionRef<void(const Compile&)> visit) const {
   for (const auto& [key, compile] : in_flight_) visit(*compile);
 }
