@@ -1,7 +1,7 @@
 #include "server/flags.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 
@@ -72,8 +72,12 @@ void Declare(CLI::App& app, RawFlags& raw) {
       ->capture_default_str();
   app.add_option("--log-level", raw.log_level, "trace, debug, info, warning, error, critical, off.")
       ->capture_default_str();
-  app.set_config("--config", "", "Read options from this INI or TOML file.")
-      ->envname("NEFFCACHE_CONFIG");
+  // This CLI11 reads a config option's environment variable too late.
+  const char* config = std::getenv("NEFFCACHE_CONFIG");
+  const bool configured = config != nullptr && *config != '\0';
+  app.set_config("--config", configured ? config : "",
+                 "Read options from this INI or TOML file; default: $NEFFCACHE_CONFIG.",
+                 configured);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_version_flag("--version", absl::StrCat("neffcached ", NEFFCACHE_VERSION));
 }

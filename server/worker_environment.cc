@@ -47,8 +47,8 @@ absl::StatusOr<std::string> ProgramDirectory() {
 std::vector<std::string> DefaultToolchains(absl::string_view path,
                                            const std::string& program_directory) {
   std::error_code error;
-  const fs::path own_shim =
-      fs::canonical(fs::path(program_directory) / ".." / "shim" / std::string(kCompiler), error);
+  const fs::path own_shim = fs::canonical(
+      fs::path(program_directory).parent_path() / "shim" / std::string(kCompiler), error);
   for (const absl::string_view directory : absl::StrSplit(path, ':', absl::SkipEmpty())) {
     const fs::path candidate = fs::path(std::string(directory)) / std::string(kCompiler);
     if (candidate.is_absolute() && IsRealCompiler(candidate, own_shim)) {
