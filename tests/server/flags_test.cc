@@ -64,7 +64,7 @@ TEST_F(FlagsTest, SizesAndDurationsHaveUnits) {
   const DaemonConfig config =
       ConfigOf({"--data-dir=/d", "--worker-memory=64GB", "--graph-limit=1.5GiB", "--inline-limit",
                 "65536", "--failure-ttl=90m", "--compile-time-limit=1h30m"});
-  EXPECT_EQ(config.worker_memory_bytes, 64'000'000'000u);
+  EXPECT_EQ(config.worker_memory_bytes, uint64_t{64} << 30);
   EXPECT_EQ(config.graph_limit_bytes, uint64_t{3} << 29);
   EXPECT_EQ(config.inline_limit_bytes, 65536u);
   EXPECT_EQ(config.failure_ttl, absl::Minutes(90));

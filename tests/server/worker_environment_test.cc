@@ -58,6 +58,13 @@ TEST_F(WorkerEnvironmentTest, OurOwnShimIsNoCompiler) {
   EXPECT_THAT(DefaultToolchains((directory_ / "venv").string(), Bin()), ElementsAre("xla-cpu"));
 }
 
+TEST_F(WorkerEnvironmentTest, WorkersShareTheMachinesMemory) {
+  const uint64_t one = MemoryPerWorker(1);
+  EXPECT_GT(one, uint64_t{1} << 20);
+  EXPECT_LT(one, static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE));
+  EXPECT_EQ(MemoryPerWorker(4), one / 4);
+}
+
 TEST_F(WorkerEnvironmentTest, ScratchIsPrivateAndTheSameForTheSameStore) {
   const std::string base = (directory_ / "tmp").string();
   const std::string scratch = PrepareScratch(base, "/data").value();
