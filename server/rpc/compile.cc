@@ -136,8 +136,8 @@ void CompileCall::OnHalfClose() {
 
 void CompileCall::OnEnd() {
   alarm_.reset();  // Cancels.
-  call_.reset();   // Leaves; the compile goes on.
   upload_.reset();
+  call_.reset();  // Leaves; the compile goes on.
 }
 
 void CompileCall::Handle(const CompileEvent& event) {
