@@ -34,10 +34,29 @@ Ending OnFailure(const CompileFailure& failure, bool have_compiler) {
                                   failure.failure_class, "): ", failure.message)};
 }
 
+// Trouble with what is asked is the compiler's to report, in its own words; other trouble is the
+// cache's. The call has identified the graph already: doing so again costs little beside the
+// compile that follows.
+Ending OnTrouble(const absl::Status& trouble, const CompileSpec& spec) {
+  CompileHere here{std::string(trouble.message())};
+  if (absl::IsFailedPrecondition(trouble) || absl::IsInvalidArgument(trouble) ||
+      absl::IsNotFound(trouble)) {
+    const absl::StatusOr<CompileIdentity> identity = Identify(spec);
+    if (!identity.ok() || !identity->uncacheable_reason.empty()) {
+      here.audience = Audience::kVerbose;
+    }
+  }
+  return here;
+}
+
 // Puts the artifact at `output`, whole.
 Ending Deliver(Client& client, const CompileOutcome& outcome, const CachedCompileOptions& options) {
   absl::StatusOr<ArtifactStaging> staging = ArtifactStaging::Create(options.command_line.output);
-  if (!staging.ok()) return Hopeless{std::string(staging.status().message())};
+  if (!staging.ok()) {
+    std::string reason(staging.status().message());
+    if (absl::IsResourceExhausted(staging.status())) return Hopeless{std::move(reason)};
+    return CompileHere{std::move(reason)};
+  }
   if (const absl::Status saved = client.Save(outcome, staging->path()); !saved.ok()) {
     // The daemon's disk or ours? Ours fails the compiler as well.
     const absl::Status space = staging->ProbeSpace(outcome.artifact->size);
@@ -45,7 +64,8 @@ Ending Deliver(Client& client, const CompileOutcome& outcome, const CachedCompil
     return CompileHere{std::string(saved.message())};
   }
   if (const absl::Status committed = staging->Commit(); !committed.ok()) {
-    return Hopeless{std::string(committed.message())};
+    // Such as somebody else's file in a sticky directory, which the compiler may yet write.
+    return CompileHere{std::string(committed.message())};
   }
   return Served{absl::StrCat(
       "artifact ", outcome.artifact->digest, " of key ", outcome.key, " came from neffcache at ",
@@ -73,22 +93,13 @@ Ending CompileThroughCache(Client& client, const CachedCompileOptions& options) 
   spec.toolchain_name = kToolchain;
   spec.toolchain_version = options.toolchain_version;
   spec.bundle = options.bundle;
-  const absl::StatusOr<CompileIdentity> identity = Identify(spec);
-  if (!identity.ok()) {
-    // The compiler has its own words for a bad graph or flag.
-    return CompileHere{std::string(identity.status().message()), Audience::kVerbose};
-  }
-  if (!identity->uncacheable_reason.empty()) {
-    return CompileHere{identity->uncacheable_reason, Audience::kVerbose};
-  }
-
   WaitOptions wait;
   wait.timeout = options.wait;
   wait.purpose = CompilePurpose::kTrainer;
   wait.refuse_unknown_toolchain = options.have_compiler;
   wait.on_progress = [&](const CompileProgress&) { options.on_alive(); };
   absl::StatusOr<CompileOutcome> outcome = client.GetOrCompile(spec, wait);
-  if (!outcome.ok()) return CompileHere{std::string(outcome.status().message())};
+  if (!outcome.ok()) return OnTrouble(outcome.status(), spec);
   if (outcome->failure.has_value()) return OnFailure(*outcome->failure, options.have_compiler);
   if (!outcome->artifact.has_value())
     return CompileHere{"the daemon gave neither artifact nor failure"};

@@ -14,6 +14,7 @@ bool ParseWait(const std::string& text, absl::Duration* wait) {
   double seconds = 0;
   absl::Duration parsed;
   if (absl::SimpleAtod(text, &seconds)) {
+    if (!(seconds > 0)) return false;  // Nor a number at all.
     parsed = absl::Seconds(seconds);
   } else if (!absl::ParseDuration(text, &parsed)) {
     return false;
