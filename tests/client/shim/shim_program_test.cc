@@ -161,7 +161,7 @@ TEST_F(ShimProgramTest, TheDaemonIsToldToolchainAndBundle) {
   const ScriptedDaemon daemon(
       [&](grpc::ServerContext&, const v1::CompileStart& start, CompileStream& stream) {
         asked = start;
-        stream.Write(ReadyEvent(start, "artifact", true);
+        stream.Write(ReadyEvent(start, "artifact", true));
         return grpc::Status::OK;
       });
   Connect(daemon);
@@ -183,7 +183,7 @@ TEST_F(ShimProgramTest, ItWaitsForTheOneCompile) {
         stream.Write(event);
         waiting.Notify();
         compiled.WaitForNotificationWithTimeout(kPatience);
-        stream.Write(ReadyEvent(start, "artifact", true);
+        stream.Write(ReadyEvent(start, "artifact", true));
         return grpc::Status::OK;
       });
   Connect(daemon);
