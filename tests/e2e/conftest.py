@@ -1,0 +1,32 @@
+import pathlib
+import sys
+
+import pytest
+
+from cluster import SOURCE, Cluster
+
+sys.path.insert(0, str(SOURCE / "examples" / "bert"))
+
+
+@pytest.fixture
+def graph(tmp_path: pathlib.Path) -> pathlib.Path:
+    import hlo
+
+    return hlo.add_constant(tmp_path / "graph.hlo_module.pb", 1.0)
+
+
+@pytest.fixture
+def cluster(tmp_path: pathlib.Path):
+    """A daemon with one embedded worker that has the xla-cpu compiler."""
+    with Cluster(tmp_path, embedded_workers=1) as running:
+        running.wait_for_toolchain("xla-cpu")
+        yield running
+
+
+@pytest.fixture(scope="session")
+def example_graphs():
+    """The graphs of examples/bert by name, with JAX set up for as many host devices as they want."""
+    import graphs
+
+    graphs.use_host_devices()
+    return graphs.all_graphs()
