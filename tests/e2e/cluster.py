@@ -79,6 +79,13 @@ class Process:
         self._popen.kill()
         self._popen.wait(PATIENCE)
 
+    def kill_after(self, seconds: float) -> None:
+        """kill -9 at that moment, unless it ended before."""
+        try:
+            self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
     def stop(self) -> None:
         if self.running:
             self._popen.send_signal(signal.SIGTERM)

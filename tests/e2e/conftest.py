@@ -30,3 +30,17 @@ def example_graphs():
 
     graphs.use_host_devices()
     return graphs.all_graphs()
+
+
+@pytest.fixture
+def compiler(tmp_path: pathlib.Path):
+    from fake_compiler import FakeCompiler
+
+    return FakeCompiler(tmp_path / "compiler")
+
+
+@pytest.fixture
+def fake_cluster(tmp_path: pathlib.Path, compiler):
+    """A daemon without workers of its own; a test starts workers that run `compiler`."""
+    with Cluster(tmp_path, env=compiler.environment()) as running:
+        yield running
