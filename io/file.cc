@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,6 +62,9 @@ absl::StatusOr<Fd> OpenForRead(const std::string& path) {
 absl::StatusOr<uint64_t> FileSize(int fd, absl::string_view name) {
   struct stat info;
   if (fstat(fd, &info) != 0) return Errno("looking at", name);
+  if (!S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat("looking at ", name, ": it is no regular file"));
+  }
   return static_cast<uint64_t>(info.st_size);
 }
 
@@ -133,15 +137,19 @@ absl::StatusOr<AtomicFile> AtomicFile::Create(const std::string& path, mode_t mo
 
 absl::StatusOr<AtomicFile> AtomicFile::CreateIn(const std::string& temporary_directory,
                                                 const std::string& path, mode_t mode) {
-  std::string temporary = absl::StrCat(temporary_directory, "/.neffcache-XXXXXX");
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return Errno("creating a temporary file for", path);
-  AtomicFile file(Fd(fd), std::move(temporary), path);
-  // mkostemp makes it private; the mode asked for applies as open() would apply it.
-  const mode_t mask = umask(0);
-  umask(mask);
-  if (fchmod(fd, mode & ~mask) != 0) return Errno("setting the mode of", file.temporary_path_);
-  return file;
+  // Not mkostemp: it ignores `mode`, and the umask cannot be read without changing it for every
+  // thread.
+  for (;;) {
+    uint64_t random;
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+      return Errno("naming a temporary file for", path);
+    }
+    std::string temporary =
+        absl::StrCat(temporary_directory, "/.neffcache-", absl::Hex(random, absl::kZeroPad16));
+    const int fd = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd >= 0) return AtomicFile(Fd(fd), std::move(temporary), path);
+    if (errno != EEXIST && errno != EINTR) return Errno("creating a temporary file for", path);
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -175,10 +183,12 @@ absl::Status AtomicFile::CommitAs(const std::string& path, Durability durability
   if (durability == Durability::kSynced && fdatasync(fd_.get()) != 0) {
     return Errno("syncing", temporary_path_);
   }
+  // Before the rename: some network file systems report a failed write only here.
+  if (fd_.valid() && close(fd_.Release()) != 0 && errno != EINTR) {
+    return Errno("closing", temporary_path_);
+  }
   if (rename(temporary_path_.c_str(), path.c_str()) != 0) return Errno("renaming onto", path);
   temporary_path_.clear();
-  // Some network file systems report a failed write only here.
-  if (close(fd_.Release()) != 0 && errno != EINTR) return Errno("closing", path);
   if (durability == Durability::kSynced) return SyncDirectory(ParentOf(path));
   return absl::OkStatus();
 }

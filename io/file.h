@@ -42,7 +42,8 @@ enum class Durability { kBuffered, kSynced };
 // Opens for reading; a directory is INVALID_ARGUMENT.
 absl::StatusOr<Fd> OpenForRead(const std::string& path);
 
-// Size in bytes of the regular file behind `fd`. `name` is for messages.
+// Size in bytes of the regular file behind `fd`; INVALID_ARGUMENT for a pipe or a device, which has
+// none. `name` is for messages.
 absl::StatusOr<uint64_t> FileSize(int fd, absl::string_view name);
 
 // Fills `out` from `offset`; returns fewer bytes only at the end of the file.
@@ -80,7 +81,8 @@ class AtomicFile {
   const std::string& temporary_path() const { return temporary_path_; }
 
   // Renames onto the final name, replacing what is there. With kSynced the content is on disk
-  // before the rename and the name after it. On error the final name is untouched.
+  // before the rename and the name after it. On error the final name is untouched, unless all that
+  // failed was making the name durable.
   absl::Status Commit(Durability durability);
   // The same under another final name.
   absl::Status CommitAs(const std::string& path, Durability durability);

@@ -36,12 +36,13 @@ class StagedContent {
  private:
   friend class ContentWriter;
   friend class ContentFiles;
-  struct State;
+  struct State;  // server/store/content_state.h
   explicit StagedContent(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
 
-// Takes content in pieces, hashing as they come. Not thread-safe; blocks on the disk.
+// Takes content in pieces, hashing as they come. After an error only destruction is left. Not
+// thread-safe; blocks on the disk; must not outlive its store, and nor must what it finishes.
 class ContentWriter {
  public:
   ContentWriter(ContentWriter&&) noexcept;
@@ -52,6 +53,7 @@ class ContentWriter {
   // unfolded for hashing, to at most `limit` bytes (SetLimit). RESOURCE_EXHAUSTED: the limit or the
   // disk. DATA_LOSS: a damaged stream.
   absl::Status Write(absl::string_view bytes);
+  // Before the first Write. Otherwise 8 GiB for graphs, 256 MiB for logs, the disk for artifacts.
   void SetLimit(uint64_t uncompressed_bytes);
   // Ends the content. DATA_LOSS: the zstd stream is cut short.
   absl::StatusOr<StagedContent> Finish() &&;
@@ -64,7 +66,7 @@ class ContentWriter {
 };
 
 // Reads content as it is kept: artifacts plain, graphs and logs compressed. Thread-safe; keeps
-// working when the content is deleted meanwhile.
+// working when the content is deleted meanwhile, and when the store is closed.
 class ContentReader {
  public:
   ContentReader(ContentReader&&) noexcept;

@@ -47,11 +47,11 @@ struct Entry {
   Key key;
   KeyMaterial material;
   std::variant<Artifact, Failure> state;
-  absl::Time created = absl::UnixEpoch();
-  absl::Duration compile_time;     // Zero when unknown.
-  uint64_t peak_memory_bytes = 0;  // 0 when unknown.
+  absl::Time created = absl::UnixEpoch();  // Set by the commit when it is not set.
+  absl::Duration compile_time;             // Zero when unknown.
+  uint64_t peak_memory_bytes = 0;          // 0 when unknown.
   GraphRecord graph;
-  Digest log;  // Empty when none is kept.
+  Digest log;  // Empty when none is kept; set by the commit.
   std::string worker;
   uint64_t fencing_token = 0;  // Of the lease that committed it; 0 for published ones.
 
@@ -70,6 +70,12 @@ struct QueuedCompile {
   Purpose purpose = Purpose::kPrecompile;
   absl::Time queued = absl::UnixEpoch();
   uint32_t attempts = 0;
+};
+
+// How much a key is used.
+struct KeyUse {
+  absl::Time last_used = absl::UnixEpoch();
+  uint64_t hits = 0;
 };
 
 }  // namespace neffcache

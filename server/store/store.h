@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +23,13 @@ struct StoreOptions {
   std::string data_dir;                       // Created when absent.
   std::string db_dir;                         // Empty: data_dir/db.
   uint64_t inline_limit = uint64_t{1} << 20;  // Larger artifacts are files.
+  // New content is refused with RESOURCE_EXHAUSTED when a disk has less free than this, so that
+  // records can still be written; reads go on.
+  uint64_t min_free_bytes = uint64_t{64} << 20;
   std::function<absl::Time()> clock = absl::Now;
+  // For tests: called after each step of a commit or enqueue with its name (docs/formats/store.md),
+  // from the thread that does it.
+  std::function<void(absl::string_view step)> on_step;
 };
 
 // A bundle as people see it.
@@ -51,7 +56,7 @@ struct StoreCounts {
 };
 
 // Everything that a daemon keeps: entries, artifacts, graphs, logs, bundles and the queue, in
-// RocksDB and in digest-named files beside it (layout: docs/formats.md).
+// RocksDB and in digest-named files beside it (layout: docs/formats/store.md).
 //
 // Promises: what a Commit or Enqueue acknowledged survives a crash of the process or the machine; a
 // crash at any other moment leaves the state before or after, and files without an owner at most.
@@ -62,8 +67,8 @@ struct StoreCounts {
 // Thread-safe; every call may block on the disk. One process at a time holds a store.
 class Store {
  public:
-  // FAILED_PRECONDITION: another daemon holds the directory (the message names it), or the layout's
-  // version is newer.
+  // FAILED_PRECONDITION: another daemon holds the directory (the message names it), the layout's
+  // version is newer, or db_dir belongs to another data_dir (one that is not mounted, perhaps).
   static absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options);
   ~Store();
 
@@ -71,7 +76,7 @@ class Store {
 
   // NOT_FOUND: nothing is known. A failure that is no longer remembered is not found.
   absl::StatusOr<Entry> Find(const Key& key) const;
-  // One slot for each key, empty where nothing is known.
+  // One slot for each key, empty where nothing is known or the entry cannot be decoded.
   absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
   // The key with this prefix of 8 to 64 hex digits, among entries. NOT_FOUND; FAILED_PRECONDITION:
   // several.
@@ -85,10 +90,12 @@ class Store {
 
   // A writer for new content; nothing is visible until a commit takes it.
   absl::StatusOr<ContentWriter> Stage(ContentKind kind);
-  // NOT_FOUND; DATA_LOSS: it was found damaged before.
+  // NOT_FOUND; DATA_LOSS: it is missing, short or was found damaged before. An artifact found so is
+  // quarantined.
   absl::StatusOr<ContentReader> OpenContent(ContentKind kind, const Digest& digest) const;
-  // Never serves this artifact again: a reader found that its bytes do not have its digest. Its
-  // entries are forgotten, so that the next request compiles again.
+  // Never serves these bytes again: a reader found that they do not have their digest. The
+  // artifact's entries are forgotten, so that the next request compiles again; a commit of the same
+  // artifact brings good bytes. NOT_FOUND: there is no such artifact.
   absl::Status Quarantine(const Digest& artifact);
 
   // --- Commits
@@ -111,25 +118,35 @@ class Store {
   // --- The queue
 
   // Keeps the graph and the compile, durably: it survives a restart from here on. With `graph`
-  // empty, a graph of that digest must be kept already.
+  // empty, a graph of that digest must be kept already, else FAILED_PRECONDITION. A graph that is
+  // not compile.graph is INVALID_ARGUMENT.
   absl::Status Enqueue(const QueuedCompile& compile, absl::optional<StagedContent> graph);
-  // Notes another attempt.
+  // Notes another attempt. NOT_FOUND: it is not in the queue (any more).
   absl::Status UpdateQueued(const QueuedCompile& compile);
+  // Not an error when it is not in the queue.
   absl::Status Dequeue(const Key& key);
+  // Oldest first.
   absl::StatusOr<std::vector<QueuedCompile>> LoadQueue() const;
 
   // --- Bundles and use
 
+  // INVALID_ARGUMENT: the name is empty, longer than kMaxNameBytes or not UTF-8 without NUL.
   absl::Status RecordInBundle(absl::string_view bundle, absl::Span<const Key> keys);
   absl::StatusOr<std::vector<BundleSummary>> ListBundles() const;
   // By key. NOT_FOUND: no such bundle.
   absl::StatusOr<std::vector<BundleKey>> GetBundle(absl::string_view bundle) const;
   absl::StatusOr<std::vector<std::string>> BundlesOf(const Key& key) const;
-  // Remembers in memory that a key was used; written in batches.
+  // Remembers in memory that a key was used; written in batches, and at the end. A crash forgets
+  // the last minute.
   void NoteUse(const Key& key);
-  // The key of a stock cache module ("MODULE_x+y") under this toolchain version, and back.
+  // Zero for a key that was never used.
+  absl::StatusOr<KeyUse> UseOf(const Key& key) const;
+  // The key of a stock cache module ("MODULE_x+y") under this toolchain version.
   absl::Status RecordNative(absl::string_view toolchain_version, absl::string_view module,
                             const Key& key);
+  // NOT_FOUND.
+  absl::StatusOr<Key> FindNative(absl::string_view toolchain_version,
+                                 absl::string_view module) const;
 
   absl::StatusOr<StoreCounts> Count() const;
 

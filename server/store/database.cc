@@ -1,0 +1,178 @@
+#include "server/store/database.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "io/status_macros.h"
+#include "rocksdb/db.h"
+#include "rocksdb/write_batch.h"
+#include "server/store/counter_merge.h"
+#include "server/store/database_options.h"
+
+namespace neffcache {
+namespace {
+
+rocksdb::Slice ToSlice(absl::string_view bytes) {
+  return {bytes.data(), bytes.size()};
+}
+
+absl::string_view ToView(const rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+absl::StatusCode CodeOf(const rocksdb::Status& status) {
+  if (status.IsNoSpace()) return absl::StatusCode::kResourceExhausted;
+  if (status.IsCorruption()) return absl::StatusCode::kDataLoss;
+  if (status.IsInvalidArgument() || status.IsNotSupported()) return absl::StatusCode::kInternal;
+  return absl::StatusCode::kUnavailable;
+}
+
+// A column family that this program does not know makes RocksDB refuse with words that help nobody.
+absl::Status CheckColumns(const std::string& directory,
+                          const std::vector<rocksdb::ColumnFamilyDescriptor>& known) {
+  std::vector<std::string> present;
+  if (!rocksdb::DB::ListColumnFamilies(DatabaseOptions(), directory, &present).ok()) {
+    return absl::OkStatus();  // There is none yet; or opening says what is wrong.
+  }
+  for (const std::string& name : present) {
+    if (std::none_of(known.begin(), known.end(),
+                     [&name](const auto& column) { return column.name == name; })) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("opening database ", directory, ": column family \"", name,
+                       "\" is unknown; a newer neffcached wrote it, start that one"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Batch::Batch(const Handles& columns)
+    : columns_(columns), changes_(std::make_unique<rocksdb::WriteBatch>()) {}
+Batch::Batch(Batch&&) noexcept = default;
+Batch::~Batch() = default;
+
+// WriteBatch fails only for a value of 4 GiB and more, which no caller has.
+void Batch::Put(Column column, absl::string_view key, absl::string_view value) {
+  changes_->Put(columns_[static_cast<size_t>(column)], ToSlice(key), ToSlice(value))
+      .PermitUncheckedError();
+}
+
+void Batch::Delete(Column column, absl::string_view key) {
+  changes_->Delete(columns_[static_cast<size_t>(column)], ToSlice(key)).PermitUncheckedError();
+}
+
+void Batch::Add(absl::string_view counter, int64_t delta) {
+  changes_
+      ->Merge(columns_[static_cast<size_t>(Column::kDefault)], ToSlice(counter),
+              EncodeCounter(delta))
+      .PermitUncheckedError();
+}
+
+Database::Database(std::string directory) : directory_(std::move(directory)) {}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& directory) {
+  const std::vector<rocksdb::ColumnFamilyDescriptor> columns = ColumnDescriptors();
+  RETURN_IF_ERROR(CheckColumns(directory, columns));
+  auto database = std::unique_ptr<Database>(new Database(directory));
+  rocksdb::DB* db = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  const rocksdb::Status opened =
+      rocksdb::DB::Open(DatabaseOptions(), directory, columns, &handles, &db);
+  if (!opened.ok()) {
+    // RocksDB has no code for its lock.
+    if (absl::StrContains(opened.ToString(), "lock")) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("opening database ", directory, ": it is in use (", opened.ToString(), ")"));
+    }
+    return database->Describe(opened, "opening");
+  }
+  database->db_.reset(db);
+  std::copy(handles.begin(), handles.end(), database->columns_.begin());
+  return database;
+}
+
+Database::~Database() {
+  if (db_ == nullptr) return;
+  for (rocksdb::ColumnFamilyHandle* column : columns_) {
+    db_->DestroyColumnFamilyHandle(column).PermitUncheckedError();
+  }
+  // What was acknowledged is in the write-ahead log; an error here loses nothing.
+  db_->Close().PermitUncheckedError();
+}
+
+rocksdb::ColumnFamilyHandle* Database::Handle(Column column) const {
+  return columns_[static_cast<size_t>(column)];
+}
+
+absl::Status Database::Describe(const rocksdb::Status& status, absl::string_view doing) const {
+  return absl::Status(CodeOf(status),
+                      absl::StrCat(doing, " database ", directory_, ": ", status.ToString()));
+}
+
+absl::StatusOr<absl::optional<std::string>> Database::Get(Column column,
+                                                          absl::string_view key) const {
+  std::string value;
+  const rocksdb::Status status =
+      db_->Get(rocksdb::ReadOptions(), Handle(column), ToSlice(key), &value);
+  if (status.IsNotFound()) return absl::optional<std::string>();
+  if (!status.ok()) return Describe(status, "reading");
+  return absl::make_optional(std::move(value));
+}
+
+absl::Status Database::MultiGet(Column column, absl::Span<const absl::string_view> keys,
+                                absl::FunctionRef<void(size_t, absl::string_view)> found) const {
+  std::vector<rocksdb::Slice> slices;
+  slices.reserve(keys.size());
+  for (absl::string_view key : keys) slices.push_back(ToSlice(key));
+  std::vector<rocksdb::PinnableSlice> values(keys.size());
+  std::vector<rocksdb::Status> statuses(keys.size());
+  db_->MultiGet(rocksdb::ReadOptions(), Handle(column), keys.size(), slices.data(), values.data(),
+                statuses.data());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (statuses[i].IsNotFound()) continue;
+    if (!statuses[i].ok()) return Describe(statuses[i], "reading");
+    found(i, ToView(values[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Database::Scan(
+    Column column, absl::string_view prefix, absl::string_view start,
+    absl::FunctionRef<bool(absl::string_view, absl::string_view)> visit) const {
+  const std::unique_ptr<rocksdb::Iterator> rows(
+      db_->NewIterator(rocksdb::ReadOptions(), Handle(column)));
+  for (rows->Seek(ToSlice(start)); rows->Valid(); rows->Next()) {
+    if (!absl::StartsWith(ToView(rows->key()), prefix)) break;
+    if (!visit(ToView(rows->key()), ToView(rows->value()))) break;
+  }
+  if (!rows->status().ok()) return Describe(rows->status(), "reading");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Database::Counter(absl::string_view name) const {
+  ASSIGN_OR_RETURN(const absl::optional<std::string> value, Get(Column::kDefault, name));
+  return value.has_value() ? DecodeCounter(*value) : 0;
+}
+
+Batch Database::NewBatch() const {
+  return Batch(columns_);
+}
+
+absl::Status Database::Write(Batch batch, Durability durability) {
+  rocksdb::WriteOptions options;
+  options.sync = durability == Durability::kSynced;
+  rocksdb::Status status = db_->Write(options, batch.changes_.get());
+  // A failed write, of a full disk for instance, leaves RocksDB read-only until somebody resumes
+  // it. It would look for space by itself every few seconds; a writer need not wait for that.
+  if (!status.ok() && db_->Resume().ok()) {
+    status = db_->Write(options, batch.changes_.get());
+  }
+  if (!status.ok()) return Describe(status, "writing");
+  return absl::OkStatus();
+}
+
+}  // namespace neffcache

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "graph/key.h"
+#include "server/store/database.h"
+#include "server/store/entry.h"
+
+namespace neffcache {
+
+// Reads entries; see the Store's functions of the same names. A failure that is no longer
+// remembered is nowhere seen.
+//
+// Thread-safe. The database must outlive it.
+class Entries {
+ public:
+  Entries(const Database& database, std::function<absl::Time()> clock);
+
+  // DATA_LOSS: the row cannot be decoded.
+  absl::StatusOr<absl::optional<Entry>> Find(const Key& key) const;
+  absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
+  absl::StatusOr<Key> ResolvePrefix(absl::string_view prefix) const;
+  absl::Status ForEach(absl::FunctionRef<bool(const Entry&)> visit) const;
+  absl::StatusOr<uint64_t> CountFailed() const;
+  // Keys of at most `limit` failures that are no longer remembered.
+  absl::StatusOr<std::vector<Key>> ExpiredFailures(size_t limit) const;
+
+  // The entry of this key whether or not it expired.
+  absl::StatusOr<absl::optional<Entry>> FindStored(const Key& key) const;
+  bool IsRemembered(const Entry& entry) const;
+
+ private:
+  const Database& database_;
+  const std::function<absl::Time()> clock_;
+};
+
+}  // namespace neffcache

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/optional.h"
+#include "graph/fingerprint.h"
+#include "server/store/content.h"
+#include "server/store/content_files.h"
+#include "server/store/database.h"
+#include "server/store/entry.h"
+
+namespace neffcache {
+
+// The graphs that compiles start from, found by fingerprint. Of several graphs with one fingerprint
+// the last is found: they are the same computation.
+//
+// Thread-safe. The parts given to it must outlive it.
+class KeptGraphs {
+ public:
+  KeptGraphs(const Database& database, const ContentFiles& files);
+
+  // Puts the graph where it is kept and adds its row to `batch`. Without content, the graph must be
+  // kept already: FAILED_PRECONDITION. INVALID_ARGUMENT: the content is not that graph.
+  absl::Status Place(const Fingerprint& fingerprint, const GraphRecord& graph,
+                     absl::optional<StagedContent> content, Batch& batch) const;
+
+  // NOT_FOUND.
+  absl::StatusOr<GraphRecord> Find(const Fingerprint& fingerprint) const;
+
+ private:
+  const Database& database_;
+  const ContentFiles& files_;
+};
+
+}  // namespace neffcache

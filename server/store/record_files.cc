@@ -1,0 +1,54 @@
+#include "server/store/record_files.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "io/file.h"
+#include "io/status_macros.h"
+
+namespace neffcache {
+namespace {
+
+// An entry and the bytes of an inline artifact.
+constexpr uint64_t kMaxRecordBytes = uint64_t{256} << 20;
+
+}  // namespace
+
+RecordFiles::RecordFiles(StoreLayout layout) : layout_(std::move(layout)) {}
+
+absl::Status RecordFiles::Write(const Key& key, absl::string_view record) const {
+  absl::StatusOr<AtomicFile> file =
+      AtomicFile::CreateIn(layout_.temporary(), layout_.RecordPath(key));
+  if (!file.ok()) return NeverNotFound(file.status());
+  RETURN_IF_ERROR(file->Write(record));
+  return NeverNotFound(file->Commit(Durability::kSynced));
+}
+
+absl::Status RecordFiles::Remove(const Key& key) const {
+  const std::string path = layout_.RecordPath(key);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("deleting ", path));
+}
+
+absl::Status RecordFiles::ForEach(
+    absl::FunctionRef<absl::Status(const std::string&, absl::string_view)> visit) const {
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator it(layout_.records(), error);
+  for (const std::filesystem::recursive_directory_iterator end; !error && it != end;
+       it.increment(error)) {
+    if (!it->is_regular_file(error)) continue;
+    const std::string path = it->path().string();
+    ASSIGN_OR_RETURN(const std::string record, ReadWholeFile(path, kMaxRecordBytes));
+    RETURN_IF_ERROR(visit(path, record));
+  }
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("listing ", layout_.records()));
+}
+
+}  // namespace neffcache

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "graph/key.h"
+#include "server/store/layout.h"
+
+namespace neffcache {
+
+// The files below records/: one for each ready entry, from which the database can be rebuilt.
+// Thread-safe.
+class RecordFiles {
+ public:
+  explicit RecordFiles(StoreLayout layout);
+
+  // Durably, replacing what is there.
+  absl::Status Write(const Key& key, absl::string_view record) const;
+  // Not an error when it is not there.
+  absl::Status Remove(const Key& key) const;
+  // Visits each file, in no order, until `visit` returns an error.
+  absl::Status ForEach(
+      absl::FunctionRef<absl::Status(const std::string& path, absl::string_view record)> visit)
+      const;
+
+ private:
+  const StoreLayout layout_;
+};
+
+}  // namespace neffcache

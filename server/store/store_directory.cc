@@ -1,0 +1,75 @@
+#include "server/store/store_directory.h"
+
+#include <cstdint>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "io/file.h"
+#include "io/status_macros.h"
+#include "server/store/layout_version.h"
+
+namespace neffcache {
+namespace {
+
+constexpr absl::string_view kFormatRow = "format";
+constexpr absl::string_view kStoreIdRow = "store_id";
+
+absl::Status CheckFormat(const Database& database, const std::string& db_dir) {
+  ASSIGN_OR_RETURN(const absl::optional<std::string> format,
+                   database.Get(Column::kDefault, kFormatRow));
+  if (!format.has_value()) return absl::OkStatus();  // New.
+  uint32_t version;
+  if (!absl::SimpleAtoi(*format, &version)) {
+    return absl::DataLossError(
+        absl::StrCat("opening database ", db_dir, ": its layout version is unreadable"));
+  }
+  return CheckLayoutVersion(version, db_dir);
+}
+
+// Where the file system has no locks, a database elsewhere brings its own.
+absl::StatusOr<absl::optional<DirectoryLock>> Lock(const std::string& data_dir,
+                                                   bool database_elsewhere) {
+  absl::StatusOr<DirectoryLock> lock = DirectoryLock::Acquire(data_dir);
+  if (absl::IsUnimplemented(lock.status()) && database_elsewhere) {
+    return absl::optional<DirectoryLock>();
+  }
+  if (absl::IsUnimplemented(lock.status())) {
+    return absl::FailedPreconditionError(lock.status().message());
+  }
+  if (!lock.ok()) return std::move(lock).status();
+  return absl::make_optional(*std::move(lock));
+}
+
+}  // namespace
+
+absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& data_dir,
+                                                    const std::string& db_dir) {
+  if (data_dir.empty()) return absl::InvalidArgumentError("opening a store: no data directory");
+  StoreLayout layout(data_dir, db_dir);
+  RETURN_IF_ERROR(CreateDirectories(data_dir));
+  ASSIGN_OR_RETURN(absl::optional<DirectoryLock> lock, Lock(data_dir, !db_dir.empty()));
+  ASSIGN_OR_RETURN(const std::string id_before, layout.ReadId());
+  RETURN_IF_ERROR(CreateDirectories(layout.db_dir()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(layout.db_dir()));
+  RETURN_IF_ERROR(CheckFormat(*database, layout.db_dir()));
+
+  ASSIGN_OR_RETURN(const absl::optional<std::string> database_id,
+                   database->Get(Column::kDefault, kStoreIdRow));
+  if (database_id.has_value() && *database_id != id_before) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("opening store ", data_dir, ": database ", layout.db_dir(),
+                     " belongs to store ", *database_id, ", ",
+                     id_before.empty() ? "and no store is here; is its file system mounted?"
+                                       : absl::StrCat("here is store ", id_before)));
+  }
+  ASSIGN_OR_RETURN(const std::string id, layout.Prepare());
+  if (!database_id.has_value()) {
+    Batch batch = database->NewBatch();
+    batch.Put(Column::kDefault, kFormatRow, absl::StrCat(kLayoutVersion));
+    batch.Put(Column::kDefault, kStoreIdRow, id);
+    RETURN_IF_ERROR(database->Write(std::move(batch), Durability::kSynced));
+  }
+  return StoreDirectory(std::move(layout), std::move(lock), std::move(database));
+}
+
+}  // namespace neffcache
