@@ -15,6 +15,9 @@ namespace neffcache {
 struct NeedGraphEvent {};
 
 struct QueuedEvent {
+  // False: it is not in the store's queue yet, because the graph is still on its way from a client.
+  // Only said to break a long silence; it does not count as "queued" for those who wait for that.
+  bool kept = true;
   uint32_t position = 0;
   absl::Duration expected_wait;  // Zero when unknown.
   std::string reason;            // Empty when it is just its turn.

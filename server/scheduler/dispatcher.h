@@ -13,14 +13,12 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "server/scheduler/compile_event.h"
+#include "server/scheduler/worker.h"
 #include "server/store/content.h"
 #include "server/store/entry.h"
 #include "server/store/store.h"
 
 namespace neffcache {
-
-using WorkerId = uint64_t;
-using LeaseToken = uint64_t;
 
 // What one client asks for.
 struct CompileOrder {
@@ -33,14 +31,6 @@ struct CompileOrder {
   std::string client;  // For people.
 };
 
-struct WorkerOffer {
-  std::string name;
-  std::vector<Toolchain> toolchains;
-  uint32_t slots = 1;
-  uint64_t memory_bytes = 0;
-  bool embedded = false;
-};
-
 // A worker's right to do one compile.
 struct Lease {
   LeaseToken token = 0;
@@ -49,13 +39,6 @@ struct Lease {
   GraphRecord graph;
   absl::Duration time_limit;
   uint64_t memory_limit_bytes = 0;  // 0: none.
-};
-
-// From a heartbeat.
-struct LeaseProgress {
-  LeaseToken token = 0;
-  uint64_t memory_bytes = 0;
-  std::string last_log_line;
 };
 
 // How a lease ended.
@@ -111,6 +94,7 @@ struct DispatchCounts {
   uint64_t done = 0;    // Since the start.
   uint64_t failed = 0;  // Since the start.
   uint64_t joined = 0;  // Requests that shared another's compile.
+  uint64_t late = 0;    // Results that were refused because their lease was void.
   uint64_t workers = 0;
   uint64_t slots = 0;
 };
@@ -118,6 +102,8 @@ struct DispatchCounts {
 struct DispatcherOptions {
   std::function<absl::Time()> clock =
       absl::Now;  // Must not go backwards: the daemon passes a monotonic one.
+  // For times that are kept: when something failed, until when it is remembered.
+  std::function<absl::Time()> wall_clock = absl::Now;
   absl::Duration heartbeat_interval = absl::Seconds(5);
   uint32_t missed_heartbeats = 3;
   absl::Duration compile_time_limit = absl::Hours(6);
@@ -135,8 +121,12 @@ struct DispatcherOptions {
 // compile is in the store's queue before anyone is told that it is queued, and is taken up again
 // after a restart. A worker's result counts only while its lease's token is valid.
 //
+// Listeners and links are called with no lock held, each one call at a time and in the order of
+// what was decided; by the calling thread, another caller's, or the dispatcher's own.
+//
 // Thread-safe. Begin(), Call::GraphArrived() and Finish() block on the store and must not be called
-// from a gRPC reactor's thread.
+// from a gRPC reactor's thread; all other functions do not block. Calls are destroyed and workers
+// removed before the dispatcher is.
 class CompileDispatcher {
  public:
   // Called from any thread, one at a time per call; must not block or call back. Nothing follows a
@@ -148,9 +138,10 @@ class CompileDispatcher {
   class Call {
    public:
     virtual ~Call() = default;
-    // The graph that a NeedGraphEvent asked for. INVALID_ARGUMENT when its fingerprint is not the
-    // order's (the dispatcher computes it); the next waiting client is asked then.
-    // RESOURCE_EXHAUSTED: queue or disk full.
+    // The graph that a NeedGraphEvent asked for. An error ends this wait, and no event follows.
+    // INVALID_ARGUMENT when its fingerprint is not the order's (the dispatcher computes it), or it
+    // cannot be compiled elsewhere; the next waiting client is asked then. RESOURCE_EXHAUSTED: the
+    // disk is full; the other waiting clients are refused, too.
     virtual absl::Status GraphArrived(StagedContent graph) = 0;
   };
 
@@ -162,7 +153,8 @@ class CompileDispatcher {
   // Events come through `listener`, possibly before this returns.
   virtual std::unique_ptr<Call> Begin(CompileOrder order, Listener listener) = 0;
 
-  // `link` is used until RemoveWorker(id) returns. INVALID_ARGUMENT: the offer is empty.
+  // `link` is used until RemoveWorker(id) returns, and may be before this returns.
+  // INVALID_ARGUMENT: the offer is empty.
   virtual absl::StatusOr<WorkerId> AddWorker(WorkerOffer offer, WorkerLink& link) = 0;
   virtual void RemoveWorker(WorkerId worker) = 0;
   virtual void Heartbeat(WorkerId worker, absl::Span<const LeaseProgress> progress) = 0;
@@ -178,6 +170,10 @@ class CompileDispatcher {
   virtual std::vector<WorkerView> ListWorkers() const = 0;
   virtual std::vector<Toolchain> ListToolchains() const = 0;
   virtual DispatchCounts Count() const = 0;
+
+  // Does what time has made due. The dispatcher does so by itself once a second and when something
+  // runs out; for tests that move the clock.
+  virtual void Tick() = 0;
 
   // Refuses new orders, tells workers to drain and ends every wait with UNAVAILABLE. The queue
   // stays in the store.
