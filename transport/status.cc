@@ -1,14 +1,25 @@
 #include "transport/status.h"
 
+#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace neffcache {
+namespace {
+
+// A message travels in the trailing metadata, percent-encoded; more than 8 KiB of that, and the
+// peer sees RESOURCE_EXHAUSTED instead of our status.
+constexpr size_t kMaxMessageBytes = 2048;
+
+}  // namespace
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
+  std::string message(status.message().substr(0, kMaxMessageBytes));
+  if (message.size() < status.message().size()) absl::StrAppend(&message, "...");
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::move(message));
 }
 
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing) {

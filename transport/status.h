@@ -8,7 +8,7 @@
 namespace neffcache {
 
 // The one place where our errors become gRPC's and back. Codes have equal numbers; messages are
-// kept.
+// kept, up to 2 KiB of them.
 grpc::Status ToGrpc(const absl::Status& status);
 
 // `doing` begins the message, e.g. "looking up 3 keys at 127.0.0.1:7433".

@@ -1,0 +1,94 @@
+#include "server/worker_environment.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "io/digest.h"
+#include "io/file.h"
+#include "io/status_macros.h"
+
+namespace neffcache {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kCompiler = "neuronx-cc";
+// In the directory of every shim that we install.
+constexpr absl::string_view kShimMarker = ".neffcache-shim";
+
+bool HasMarker(const fs::path& program) {
+  std::error_code error;
+  return fs::exists(program.parent_path() / std::string(kShimMarker), error);
+}
+
+bool IsRealCompiler(const fs::path& candidate, const fs::path& own_shim) {
+  std::error_code error;
+  if (access(candidate.c_str(), X_OK) != 0 || !fs::is_regular_file(candidate, error)) return false;
+  const fs::path real = fs::canonical(candidate, error);
+  return !error && real != own_shim && !HasMarker(candidate) && !HasMarker(real);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ProgramDirectory() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return absl::ErrnoToStatus(error.value(), "reading /proc/self/exe");
+  return program.parent_path().string();
+}
+
+std::vector<std::string> DefaultToolchains(absl::string_view path,
+                                           const std::string& program_directory) {
+  std::error_code error;
+  const fs::path own_shim =
+      fs::canonical(fs::path(program_directory) / ".." / "shim" / std::string(kCompiler), error);
+  for (const absl::string_view directory : absl::StrSplit(path, ':', absl::SkipEmpty())) {
+    const fs::path candidate = fs::path(std::string(directory)) / std::string(kCompiler);
+    if (candidate.is_absolute() && IsRealCompiler(candidate, own_shim)) {
+      return {std::string(kCompiler)};
+    }
+  }
+  return {"xla-cpu"};
+}
+
+absl::StatusOr<std::string> PrepareScratch(const std::string& base, const std::string& data_dir) {
+  std::string parent = base;
+  if (parent.empty()) {
+    const char* temporary = std::getenv("TMPDIR");
+    parent = temporary != nullptr && *temporary != '\0' ? temporary : "/var/tmp";
+  }
+  RETURN_IF_ERROR(CreateDirectories(parent));
+  std::error_code error;
+  const fs::path store = fs::weakly_canonical(data_dir, error);
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("looking at ", data_dir));
+  const std::string scratch = absl::StrCat(parent, "/neffcached-", getuid(), "-",
+                                           Sha256Of(store.string()).Hex().substr(0, 16));
+
+  if (mkdir(scratch.c_str(), 0700) != 0 && errno != EEXIST) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("creating ", scratch));
+  }
+  // The name can be guessed and its parent is shared: what is there must be ours, and no link.
+  struct stat info;
+  if (lstat(scratch.c_str(), &info) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("looking at ", scratch));
+  }
+  if (!S_ISDIR(info.st_mode) || info.st_uid != getuid() || (info.st_mode & 0077) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(scratch, " is not a private directory of this user; remove it"));
+  }
+  for (const fs::directory_entry& left : fs::directory_iterator(scratch, error)) {
+    std::error_code in_use;  // What a dying worker still writes to goes next time.
+    fs::remove_all(left.path(), in_use);
+  }
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("reading ", scratch));
+  return scratch;
+}
+
+}  // namespace neffcache
