@@ -18,7 +18,7 @@ def graph(tmp_path: pathlib.Path) -> pathlib.Path:
 @pytest.fixture
 def cluster(tmp_path: pathlib.Path):
     """A daemon with one embedded worker that has the xla-cpu compiler."""
-    with Cluster(tmp_path, embedded_workers=1) as running:
+    with Cluster(tmp_path, embedded_workers=1, daemon_flags=("--worker-toolchain", "xla-cpu")) as running:
         running.wait_for_toolchain("xla-cpu")
         yield running
 
