@@ -2,7 +2,7 @@
 
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,7 +50,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(const std::vector<std::string>&
   const int error =
       posix_spawn(&pid, argv[0].c_str(), nullptr, attributes.get(), arguments.data(), environ);
   if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("starting ", argv[0]));
-  ChildProcess child(pid, Fd(pidfd_open(pid, 0)));
+  // This glibc declares pidfd_open() for C only.
+  ChildProcess child(pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
   if (!child.pidfd_.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("watching ", argv[0]));  // Kills it.
   }

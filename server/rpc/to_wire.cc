@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "server/rpc/utf8.h"
+#include "server/store/utf8.h"
 
 namespace neffcache {
 namespace {
@@ -74,10 +74,10 @@ v1::Artifact ToWire(const Artifact& artifact) {
 v1::Failure ToWire(const Failure& failure) {
   v1::Failure wire;
   wire.set_failure_class(ToWire(failure.failure_class));
-  wire.set_message(ValidUtf8(failure.message));
+  wire.set_message(ToUtf8(failure.message));
   wire.set_exit_code(failure.exit_code);
   wire.set_signal(failure.signal);
-  wire.set_log_tail(ValidUtf8(failure.log_tail));
+  wire.set_log_tail(ToUtf8(failure.log_tail));
   wire.set_failed_at_ms(Millis(failure.failed_at));
   wire.set_remembered_until_ms(Millis(failure.remembered_until));
   wire.set_worker(failure.worker);
@@ -98,7 +98,7 @@ v1::Entry ToWire(const Entry& entry) {
   wire.set_graph_size(entry.graph.size);
   wire.set_log_digest(BytesOf(entry.log));
   wire.set_worker(entry.worker);
-  wire.set_graph_name(ValidUtf8(entry.graph.name));
+  wire.set_graph_name(ToUtf8(entry.graph.name));
   wire.set_instructions(entry.graph.instructions);
   return wire;
 }
@@ -107,7 +107,7 @@ v1::Queued ToWire(const QueuedEvent& event) {
   v1::Queued wire;
   wire.set_position(event.position);
   wire.set_expected_wait_ms(Millis(event.expected_wait));
-  wire.set_reason(ValidUtf8(event.reason));
+  wire.set_reason(ToUtf8(event.reason));
   return wire;
 }
 
@@ -116,7 +116,7 @@ v1::Running ToWire(const RunningEvent& event) {
   wire.set_elapsed_ms(Millis(event.elapsed));
   wire.set_expected_ms(Millis(event.expected));
   wire.set_memory_bytes(event.memory_bytes);
-  wire.set_last_log_line(ValidUtf8(event.last_log_line));
+  wire.set_last_log_line(ToUtf8(event.last_log_line));
   wire.set_worker(event.worker);
   wire.set_attempt(event.attempt);
   return wire;
@@ -133,10 +133,10 @@ v1::Compile ToWire(const CompileView& view) {
   wire.set_expected_ms(Millis(view.expected));
   wire.set_memory_bytes(view.memory_bytes);
   wire.set_worker(view.worker);
-  wire.set_last_log_line(ValidUtf8(view.last_log_line));
+  wire.set_last_log_line(ToUtf8(view.last_log_line));
   wire.set_attempt(view.attempt);
-  wire.set_graph_name(ValidUtf8(view.graph_name));
-  wire.set_reason(ValidUtf8(view.reason));
+  wire.set_graph_name(ToUtf8(view.graph_name));
+  wire.set_reason(ToUtf8(view.reason));
   return wire;
 }
 
@@ -169,7 +169,7 @@ v1::Lease ToWire(const Lease& lease, uint64_t output_limit_bytes) {
   wire.set_time_limit_ms(Millis(lease.time_limit));
   wire.set_memory_limit_bytes(lease.memory_limit_bytes);
   wire.set_output_limit_bytes(output_limit_bytes);
-  wire.set_graph_name(ValidUtf8(lease.graph.name));
+  wire.set_graph_name(ToUtf8(lease.graph.name));
   return wire;
 }
 

@@ -188,8 +188,7 @@ class FakeDispatcher final : public CompileDispatcher {
       dispatcher_.Set([this](State& state) { state.waits[index_].left = true; });
     }
     absl::Status GraphArrived(StagedContent graph) override {
-      dispatcher_.Set(
-          [&](State& state) { state.waits[index_].graphs.push_back(graph.digest()); });
+      dispatcher_.Set([&](State& state) { state.waits[index_].graphs.push_back(graph.digest()); });
       return dispatcher_.on_graph ? dispatcher_.on_graph(graph) : absl::OkStatus();
     }
 

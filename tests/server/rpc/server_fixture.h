@@ -4,8 +4,13 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,7 +31,8 @@ namespace neffcache {
 // Code and a part of the message.
 MATCHER_P2(FailsWith, code, text, "") {
   *result_listener << arg.error_code() << " " << arg.error_message();
-  return arg.error_code() == code && ::testing::Value(arg.error_message(), ::testing::HasSubstr(text));
+  return arg.error_code() == code &&
+         ::testing::Value(arg.error_message(), ::testing::HasSubstr(text));
 }
 
 // A real store in a temporary directory and a fake dispatcher behind a real server on loopback.
@@ -56,8 +62,7 @@ class ServerTest : public ::testing::Test {
     ServerOptions options;
     options.listen = "127.0.0.1:0";
     options.limits = limits;
-    absl::StatusOr<std::unique_ptr<Server>> server =
-        Server::Start(options, *store_, dispatcher_);
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, *store_, dispatcher_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = OpenChannel(server_->address(), Connection::kOwn);
@@ -87,8 +92,9 @@ class ServerTest : public ::testing::Test {
 
   StagedContent Stage(ContentKind kind, absl::string_view bytes) {
     ContentWriter writer = *store_->Stage(kind);
-    EXPECT_EQ(writer.Write(kind == ContentKind::kArtifact ? std::string(bytes) : ZstdCompress(bytes)),
-              absl::OkStatus());
+    EXPECT_EQ(
+        writer.Write(kind == ContentKind::kArtifact ? std::string(bytes) : ZstdCompress(bytes)),
+        absl::OkStatus());
     return std::move(*std::move(writer).Finish());
   }
 
