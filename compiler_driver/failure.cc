@@ -120,9 +120,9 @@ std::string HowItEnded(const ChildResult& child) {
 // What we did to the child, or could not do, needs no reading of logs.
 bool ClassifyOwnDoing(const FailureEvidence& evidence, CompileFailure& failure) {
   const ChildResult& child = evidence.child;
-  const std::string after =
-      absl::StrCat(" after ", absl::FormatDuration(absl::Trunc(child.wall_clock, absl::Seconds(1))),
-                   " and with ", child.peak_memory_bytes >> 20, " MiB at its peak");
+  const std::string after = absl::StrCat(
+      " after ", absl::FormatDuration(absl::Trunc(child.wall_clock, absl::Milliseconds(1))),
+      " and with ", child.peak_memory_bytes >> 20, " MiB at its peak");
   switch (child.end) {
     case ChildEnd::kNotStarted:
       failure.failure_class = CompileFailureClass::kTransient;
