@@ -11,6 +11,7 @@
 #include "client/identified_spec.h"
 #include "client/lookup_call.h"
 #include "client/publish_call.h"
+#include "client/toolchains_call.h"
 #include "client/verified_file.h"
 #include "client/wire.h"
 #include "io/status_macros.h"
@@ -95,14 +96,10 @@ class DaemonClient final : public Client {
   }
 
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ListToolchains() override {
-    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, daemon_->Connect());
-    v1::ListToolchainsResponse response;
-    const grpc::Status status = v1::GraphCache::NewStub(channel)->ListToolchains(
-        daemon_->NewShortCall().get(), v1::ListToolchainsRequest(), &response);
-    RETURN_IF_ERROR(daemon_->Error(status, "listing toolchains"));
+    ASSIGN_OR_RETURN(const std::vector<Toolchain> offered, ListToolchainsThrough(*daemon_));
     std::vector<std::pair<std::string, std::string>> toolchains;
-    for (const v1::Toolchain& toolchain : response.toolchains()) {
-      toolchains.emplace_back(toolchain.name(), toolchain.version());
+    for (const Toolchain& toolchain : offered) {
+      toolchains.emplace_back(toolchain.name, toolchain.version);
     }
     return toolchains;
   }

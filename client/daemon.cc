@@ -115,6 +115,11 @@ absl::Status Daemon::Error(const grpc::Status& status, absl::string_view doing) 
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
     return MarkOrigin(absl::DeadlineExceededError(absl::StrCat(full, ": no answer in time")));
   }
+  // Never ours: a call that we give up has its own error. A daemon that shuts down ends calls so.
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    return MarkOrigin(
+        absl::UnavailableError(absl::StrCat(full, ": the daemon broke off the call")));
+  }
   return MarkOrigin(FromGrpc(status, full));
 }
 

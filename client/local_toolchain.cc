@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kCompilerName[] = "neuronx-cc";
 // Pip normalizes the distribution's name to this in file names.
 constexpr absl::string_view kPackagePrefix = "neuronx_cc-";
 constexpr uint64_t kMetadataLimit = uint64_t{1} << 20;
@@ -132,7 +131,7 @@ absl::StatusOr<std::string> FindLocalCompiler(const LocalToolchainSearch& search
     }
     return wanted;
   }
-  const std::string name = wanted.empty() ? kCompilerName : wanted;
+  const std::string name = wanted.empty() ? kLocalToolchainName : wanted;
   std::string program = FindOnPath(name, search);
   if (program.empty()) {
     return absl::NotFoundError(
@@ -177,7 +176,7 @@ absl::StatusOr<std::string> LocalCompilerVersion(const std::string& program,
 absl::StatusOr<LocalToolchain> FindLocalToolchain(const LocalToolchainSearch& search) {
   ASSIGN_OR_RETURN(std::string program, FindLocalCompiler(search));
   ASSIGN_OR_RETURN(std::string version, LocalCompilerVersion(program, search));
-  return LocalToolchain{std::move(program), Toolchain{kCompilerName, std::move(version)}};
+  return LocalToolchain{std::move(program), Toolchain{kLocalToolchainName, std::move(version)}};
 }
 
 }  // namespace neffcache

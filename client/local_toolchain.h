@@ -33,6 +33,8 @@ struct LocalToolchainSearch {
 // A file of this name marks a directory of shims: no compiler is looked for there.
 inline constexpr char kShimMarker[] = ".neffcache-shim";
 
+inline constexpr char kLocalToolchainName[] = "neuronx-cc";
+
 // A compiler on this machine.
 struct LocalToolchain {
   std::string program;  // Path of the executable file.
@@ -53,7 +55,7 @@ absl::StatusOr<std::string> FindLocalCompiler(const LocalToolchainSearch& search
 absl::StatusOr<std::string> LocalCompilerVersion(const std::string& program,
                                                  const LocalToolchainSearch& search);
 
-// Both of the above. The toolchain's name is "neuronx-cc".
+// Both of the above. The toolchain's name is kLocalToolchainName.
 absl::StatusOr<LocalToolchain> FindLocalToolchain(const LocalToolchainSearch& search);
 
 // The X of the line "NeuronX Compiler version X" in what `neuronx-cc --version` prints; empty when

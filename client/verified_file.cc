@@ -40,6 +40,7 @@ absl::Status OfPath(const absl::Status& status, const std::string& path) {
 // Where the bytes go: through a symbolic link to the file behind it. A rename onto a device or pipe
 // would replace it.
 absl::StatusOr<std::string> FinalPath(const std::string& path) {
+  if (path.empty()) return absl::InvalidArgumentError("writing an artifact: its path is empty");
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return path;
   if (S_ISDIR(info.st_mode)) {
@@ -54,7 +55,6 @@ absl::StatusOr<std::string> FinalPath(const std::string& path) {
 }
 
 absl::StatusOr<AtomicFile> CreateFile(const std::string& path) {
-  if (path.empty()) return absl::InvalidArgumentError("writing an artifact: its path is empty");
   ASSIGN_OR_RETURN(const std::string final_path, FinalPath(path));
   absl::StatusOr<AtomicFile> file = AtomicFile::Create(final_path);
   if (!file.ok()) return OfPath(file.status(), path);
@@ -126,6 +126,10 @@ absl::Status VerifiedFile::Commit() {
     return OfPath(status, path_);
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckOutput(const std::string& path) {
+  return FinalPath(path).status();
 }
 
 absl::Status WriteVerified(const std::string& path, absl::string_view bytes, const Digest& digest) {

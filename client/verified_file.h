@@ -43,7 +43,10 @@ class VerifiedFile {
   BackgroundHash hash_;
 };
 
-// The same for bytes in memory.
+// Whether something could be written there: INVALID_ARGUMENT for a directory or a device.
+absl::Status CheckOutput(const std::string& path);
+
+// A VerifiedFile from bytes in memory.
 absl::Status WriteVerified(const std::string& path, absl::string_view bytes, const Digest& digest);
 
 }  // namespace neffcache

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "graph/key.h"
 #include "io/digest.h"
 #include "transport/limits.h"
 
@@ -48,23 +49,41 @@ grpc::Status ScriptedDaemon::Service::Fetch(grpc::ServerContext* context,
   return fetch(*context, *request, *writer);
 }
 
-v1::CompileEvent ReadyEvent(const std::string& artifact, bool is_inline) {
+v1::CompileEvent ReadyEvent(const v1::CompileStart& start, const std::string& artifact,
+                            bool is_inline) {
+  KeyMaterial material;
+  material.fingerprint = {start.material().fingerprint().tag(),
+                          *Digest::FromBytes(start.material().fingerprint().digest())};
+  material.options = {start.material().options().begin(), start.material().options().end()};
+  material.toolchain = {start.material().toolchain().name(),
+                        start.material().toolchain().version()};
+
   v1::CompileEvent event;
   v1::Ready& ready = *event.mutable_ready();
-  ready.mutable_entry()->set_key(std::string(32, 'k'));
-  ready.mutable_entry()->mutable_ready()->set_digest(std::string(Sha256Of(artifact).bytes()));
-  ready.mutable_entry()->mutable_ready()->set_size(artifact.size());
+  v1::Entry& entry = *ready.mutable_entry();
+  entry.set_key(std::string(ComputeKey(material).bytes()));
+  *entry.mutable_material() = start.material();
+  entry.mutable_ready()->set_digest(std::string(Sha256Of(artifact).bytes()));
+  entry.mutable_ready()->set_size(artifact.size());
   if (is_inline) ready.set_inline_artifact(artifact);
   return event;
 }
 
-ScriptedDaemon::CompileScript AnswerWith(v1::CompileEvent event) {
-  return [event = std::move(event)](grpc::ServerContext&, const v1::CompileStart& start,
-                                    ScriptedDaemon::CompileStream& stream) {
-    v1::CompileEvent answer = event;
-    if (answer.has_ready())
-      *answer.mutable_ready()->mutable_entry()->mutable_material() = start.material();
-    stream.Write(answer);
+ScriptedDaemon::CompileScript Have(std::string artifact, bool is_inline) {
+  return [artifact = std::move(artifact), is_inline](grpc::ServerContext&,
+                                                     const v1::CompileStart& start,
+                                                     ScriptedDaemon::CompileStream& stream) {
+    stream.Write(ReadyEvent(start, artifact, is_inline));
+    return grpc::Status::OK;
+  };
+}
+
+ScriptedDaemon::CompileScript Fail(v1::Failure failure) {
+  return [failure = std::move(failure)](grpc::ServerContext&, const v1::CompileStart&,
+                                        ScriptedDaemon::CompileStream& stream) {
+    v1::CompileEvent event;
+    *event.mutable_failed() = failure;
+    stream.Write(event);
     return grpc::Status::OK;
   };
 }

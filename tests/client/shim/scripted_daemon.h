@@ -46,9 +46,13 @@ class ScriptedDaemon {
   std::string address_;
 };
 
-// Answers at once with this artifact, inline or to be fetched.
-v1::CompileEvent ReadyEvent(const std::string& artifact, bool is_inline);
-ScriptedDaemon::CompileScript AnswerWith(v1::CompileEvent event);
+// The answer that the artifact of this start is ready, with its bytes or to be fetched.
+v1::CompileEvent ReadyEvent(const v1::CompileStart& start, const std::string& artifact,
+                            bool is_inline);
+
+// Scripts that answer at once.
+ScriptedDaemon::CompileScript Have(std::string artifact, bool is_inline);
+ScriptedDaemon::CompileScript Fail(v1::Failure failure);
 ScriptedDaemon::FetchScript Serve(std::string artifact);
 
 }  // namespace neffcache::shim

@@ -32,6 +32,9 @@ using ::testing::UnorderedElementsAre;
 
 using CompileStream = ScriptedDaemon::CompileStream;
 
+// More than anything takes; a test that waits for so long has failed.
+constexpr absl::Duration kPatience = absl::Seconds(30);
+
 // A compiler that tells what it was given. `$CALLS` gets a line for each call.
 constexpr char kCompiler[] = R"(#!/bin/sh
 if [ "$1" = --version ]; then
@@ -39,7 +42,8 @@ if [ "$1" = --version ]; then
   exit 0
 fi
 echo "$PWD $*" >> "$CALLS"
-grep -E '^Sig(Blk|Ign)' /proc/self/status >> "$CALLS.state"
+# The signals that programs use; the C library keeps others for its threads.
+grep -E '^Sig(Blk|Ign)' /proc/self/status | sed 's/\t.*\(.......\)$/ \1/' >> "$CALLS.state"
 ls /proc/self/fd >> "$CALLS.state"
 output=
 while [ $# -gt 0 ]; do
@@ -118,7 +122,7 @@ class ShimProgramTest : public ::testing::Test {
 };
 
 TEST_F(ShimProgramTest, AHitIsServedAndLooksLikeACompile) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   const ProgramResult result = Compile();
   EXPECT_EQ(result.exit_code, 0);
@@ -132,7 +136,7 @@ TEST_F(ShimProgramTest, AHitIsServedAndLooksLikeACompile) {
 
 TEST_F(ShimProgramTest, ALargeArtifactIsFetched) {
   const std::string artifact(5 << 20, 'x');
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent(artifact, false)), Serve(artifact));
+  const ScriptedDaemon daemon(Have(artifact, false), Serve(artifact));
   Connect(daemon);
   const ProgramResult result = Compile();
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -140,7 +144,7 @@ TEST_F(ShimProgramTest, ALargeArtifactIsFetched) {
 }
 
 TEST_F(ShimProgramTest, AnAbsoluteOutputAndItsLogFileAreFollowed) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   const ProgramResult result =
       Run({"--target=trn1", "compile", "--framework", "XLA", "--output=" + (scratch_ / "g.neff"),
@@ -157,7 +161,7 @@ TEST_F(ShimProgramTest, TheDaemonIsToldToolchainAndBundle) {
   const ScriptedDaemon daemon(
       [&](grpc::ServerContext&, const v1::CompileStart& start, CompileStream& stream) {
         asked = start;
-        stream.Write(ReadyEvent("artifact", true));
+        stream.Write(ReadyEvent(start, "artifact", true);
         return grpc::Status::OK;
       });
   Connect(daemon);
@@ -171,20 +175,20 @@ TEST_F(ShimProgramTest, TheDaemonIsToldToolchainAndBundle) {
 TEST_F(ShimProgramTest, ItWaitsForTheOneCompile) {
   absl::Notification waiting, compiled;
   const ScriptedDaemon daemon(
-      [&](grpc::ServerContext&, const v1::CompileStart&, CompileStream& stream) {
+      [&](grpc::ServerContext&, const v1::CompileStart& start, CompileStream& stream) {
         v1::CompileEvent event;
         event.mutable_queued()->set_position(1);
         stream.Write(event);
         event.mutable_running()->set_elapsed_ms(1);
         stream.Write(event);
         waiting.Notify();
-        compiled.WaitForNotification();
-        stream.Write(ReadyEvent("artifact", true));
+        compiled.WaitForNotificationWithTimeout(kPatience);
+        stream.Write(ReadyEvent(start, "artifact", true);
         return grpc::Status::OK;
       });
   Connect(daemon);
   ChildProgram shim = Start(kCompile);
-  waiting.WaitForNotification();
+  ASSERT_TRUE(waiting.WaitForNotificationWithTimeout(kPatience));
   EXPECT_THAT(WorkNames(), ElementsAre("g.hlo_module.pb"));
   compiled.Notify();
   EXPECT_EQ(shim.Wait().exit_code, 0);
@@ -192,7 +196,7 @@ TEST_F(ShimProgramTest, ItWaitsForTheOneCompile) {
 }
 
 TEST_F(ShimProgramTest, ThirtyTwoAtOnceAreAllServed) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   std::vector<ChildProgram> shims;
   for (int rank = 0; rank < 32; ++rank) {
@@ -230,7 +234,7 @@ TEST_F(ShimProgramTest, WithTheDaemonGoneInTheMiddleTheCompilerRuns) {
       });
   Connect(daemon);
   ChildProgram shim = Start(kCompile);
-  waiting.WaitForNotification();
+  ASSERT_TRUE(waiting.WaitForNotificationWithTimeout(kPatience));
   daemon.Stop();
   ExpectCompiledHere(shim.Wait());
 }
@@ -243,7 +247,7 @@ TEST_F(ShimProgramTest, AWaitThatIsTooLongEndsInTheCompiler) {
         v1::CompileEvent event;
         event.mutable_queued()->set_position(3);
         stream.Write(event);
-        over.WaitForNotification();
+        over.WaitForNotificationWithTimeout(kPatience);
         return grpc::Status::CANCELLED;
       });
   Connect(daemon);
@@ -253,17 +257,17 @@ TEST_F(ShimProgramTest, AWaitThatIsTooLongEndsInTheCompiler) {
 }
 
 TEST_F(ShimProgramTest, ADamagedArtifactIsNotServed) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", false)), Serve("artefact"));
+  const ScriptedDaemon daemon(Have("artifact", false), Serve("artefact"));
   Connect(daemon);
   ExpectCompiledHere(Compile());
 }
 
 TEST_F(ShimProgramTest, ADeterministicFailureIsRepeatedWithItsExitCodeAndOutput) {
-  v1::CompileEvent event;
-  event.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_DETERMINISTIC);
-  event.mutable_failed()->set_exit_code(70);
-  event.mutable_failed()->set_log_tail("ERROR: NCC_EVRF001: no such operator\n");
-  const ScriptedDaemon daemon(AnswerWith(event));
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_DETERMINISTIC);
+  failure.set_exit_code(70);
+  failure.set_log_tail("ERROR: NCC_EVRF001: no such operator\n");
+  const ScriptedDaemon daemon(Fail(failure));
   Connect(daemon);
   const ProgramResult result = Compile();
   EXPECT_EQ(result.exit_code, 70);
@@ -274,29 +278,29 @@ TEST_F(ShimProgramTest, ADeterministicFailureIsRepeatedWithItsExitCodeAndOutput)
 }
 
 TEST_F(ShimProgramTest, AFailureBySignalIsRepeatedAsThatSignal) {
-  v1::CompileEvent event;
-  event.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_DETERMINISTIC);
-  event.mutable_failed()->set_exit_code(-1);
-  event.mutable_failed()->set_signal(SIGSEGV);
-  const ScriptedDaemon daemon(AnswerWith(event));
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_DETERMINISTIC);
+  failure.set_exit_code(-1);
+  failure.set_signal(SIGSEGV);
+  const ScriptedDaemon daemon(Fail(failure));
   Connect(daemon);
   EXPECT_EQ(Compile().signal, SIGSEGV);
   EXPECT_THAT(Calls(), IsEmpty());
 }
 
 TEST_F(ShimProgramTest, AFailureForWantOfMemoryIsTriedHere) {
-  v1::CompileEvent event;
-  event.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_MEMORY);
-  event.mutable_failed()->set_signal(SIGKILL);
-  event.mutable_failed()->set_message("killed for memory");
-  const ScriptedDaemon daemon(AnswerWith(event));
+  v1::Failure failure;
+  failure.set_failure_class(v1::FAILURE_CLASS_MEMORY);
+  failure.set_signal(SIGKILL);
+  failure.set_message("killed for memory");
+  const ScriptedDaemon daemon(Fail(failure));
   Connect(daemon);
   ExpectCompiledHere(Compile());
 }
 
 TEST_F(ShimProgramTest, OtherCallsPassThroughWithTheirExitStatus) {
   environment_["COMPILER_EXIT"] = "41";
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   EXPECT_EQ(Run({"list-operators", "--framework", "XLA", "a  b"}).exit_code, 41);
   EXPECT_THAT(Calls(),
@@ -313,7 +317,7 @@ TEST_F(ShimProgramTest, TheVersionIsTheCompilersOwn) {
 
 TEST_F(ShimProgramTest, DisabledItIsNotThere) {
   environment_["NEFFCACHE_DISABLE"] = "1";
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   const ProgramResult result = Compile();
   EXPECT_EQ(scratch_.Read("work/g.neff"), "compiled here");
@@ -322,7 +326,7 @@ TEST_F(ShimProgramTest, DisabledItIsNotThere) {
 }
 
 TEST_F(ShimProgramTest, AnUncacheableCompileIsTheCompilersAndSaidOnlyWhenAsked) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   std::vector<std::string> arguments = kCompile;
   arguments.insert(arguments.end(), {"--pipeline", "compile", "SaveTemps"});
@@ -334,7 +338,7 @@ TEST_F(ShimProgramTest, AnUncacheableCompileIsTheCompilersAndSaidOnlyWhenAsked) 
 }
 
 TEST_F(ShimProgramTest, AMissingGraphIsTheCompilersToReport) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   const ProgramResult result =
       Run({"compile", "--framework=XLA", "missing.pb", "--output", "g.neff", "--target=trn1"});
@@ -343,7 +347,7 @@ TEST_F(ShimProgramTest, AMissingGraphIsTheCompilersToReport) {
 }
 
 TEST_F(ShimProgramTest, AnOutputThatCannotBeWrittenIsOneSentenceAndNoFile) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   const ProgramResult result = Run({"compile", "--framework=XLA", "g.hlo_module.pb", "--output",
                                     "g.hlo_module.pb/g.neff", "--target=trn1"});
@@ -354,7 +358,7 @@ TEST_F(ShimProgramTest, AnOutputThatCannotBeWrittenIsOneSentenceAndNoFile) {
 }
 
 TEST_F(ShimProgramTest, ADeviceAsOutputIsNotReplaced) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   const ProgramResult result = Run(
       {"compile", "--framework=XLA", "g.hlo_module.pb", "--output", "/dev/null", "--target=trn1"});
@@ -375,7 +379,7 @@ TEST_F(ShimProgramTest, WithoutACompilerACompileIsOneSentence) {
 TEST_F(ShimProgramTest, WithoutACompilerHitsOfANamedVersionAreServed) {
   environment_["PATH"] = std::filesystem::path(NEFFCACHE_SHIM).parent_path().string();
   environment_["NEFFCACHE_TOOLCHAIN_VERSION"] = "2.27.5334.0+2d4f85be";
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   EXPECT_EQ(Compile().exit_code, 0);
   EXPECT_EQ(scratch_.Read("work/g.neff"), "artifact");
@@ -409,12 +413,12 @@ TEST_F(ShimProgramTest, ASignalWhileWaitingEndsItAtOnceWithoutATrace) {
           event.mutable_running()->set_elapsed_ms(1);
           stream.Write(event);
           waiting.Notify();
-          over.WaitForNotification();
+          over.WaitForNotificationWithTimeout(kPatience);
           return grpc::Status::CANCELLED;
         });
     Connect(daemon);
     ChildProgram shim = Start(kCompile);
-    waiting.WaitForNotification();
+    ASSERT_TRUE(waiting.WaitForNotificationWithTimeout(kPatience));
     shim.Signal(signal);
     EXPECT_EQ(shim.Wait().signal, signal);
     over.Notify();
@@ -426,19 +430,19 @@ TEST_F(ShimProgramTest, ASignalWhileWaitingEndsItAtOnceWithoutATrace) {
 TEST_F(ShimProgramTest, ASignalInTheMiddleOfADownloadLeavesNothingBehind) {
   const std::string artifact(3 << 20, 'x');
   absl::Notification half, over;
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent(artifact, false)),
+  const ScriptedDaemon daemon(Have(artifact, false),
                               [&](grpc::ServerContext&, const v1::FetchRequest&,
                                   grpc::ServerWriter<v1::FetchResponse>& writer) {
                                 v1::FetchResponse response;
                                 response.set_data(artifact.substr(0, 1 << 20));
                                 writer.Write(response);
                                 half.Notify();
-                                over.WaitForNotification();
+                                over.WaitForNotificationWithTimeout(kPatience);
                                 return grpc::Status::CANCELLED;
                               });
   Connect(daemon);
   ChildProgram shim = Start(kCompile);
-  half.WaitForNotification();
+  ASSERT_TRUE(half.WaitForNotificationWithTimeout(kPatience));
   shim.Signal(SIGTERM);
   EXPECT_EQ(shim.Wait().signal, SIGTERM);
   over.Notify();
@@ -447,7 +451,7 @@ TEST_F(ShimProgramTest, ASignalInTheMiddleOfADownloadLeavesNothingBehind) {
 
 #ifndef NEFFCACHE_SANITIZED  // Sanitizers need more address space than this.
 TEST_F(ShimProgramTest, WhenTheShimItselfCannotRunTheCompilerDoes) {
-  const ScriptedDaemon daemon(AnswerWith(ReadyEvent("artifact", true)));
+  const ScriptedDaemon daemon(Have("artifact", true));
   Connect(daemon);
   // Room for the program, not for its threads.
   const std::string limited = absl::StrCat("ulimit -v 60000; exec ", NEFFCACHE_SHIM, " \"$@\"");
