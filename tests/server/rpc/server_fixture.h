@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -39,7 +40,10 @@ MATCHER_P2(FailsWith, code, text, "") {
 class ServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    directory_ = ::testing::TempDir() + "/neffcache-rpc-XXXXXX";
+    // In memory where possible: opening a store syncs dozens of times.
+    const bool memory = access("/dev/shm", W_OK | X_OK) == 0;
+    directory_ =
+        (memory ? std::string("/dev/shm") : ::testing::TempDir()) + "/neffcache-rpc-XXXXXX";
     ASSERT_NE(mkdtemp(directory_.data()), nullptr);
     StoreOptions options;
     options.data_dir = directory_;
@@ -57,12 +61,14 @@ class ServerTest : public ::testing::Test {
     std::filesystem::remove_all(directory_, error);
   }
 
-  void StartServer(ServiceLimits limits = {}) {
+  void StartServer(ServiceLimits limits = {}) { ServeWith(dispatcher_, limits); }
+
+  void ServeWith(CompileDispatcher& dispatcher, ServiceLimits limits = {}) {
     server_.reset();
     ServerOptions options;
     options.listen = "127.0.0.1:0";
     options.limits = limits;
-    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, *store_, dispatcher_);
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, *store_, dispatcher);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = OpenChannel(server_->address(), Connection::kOwn);
