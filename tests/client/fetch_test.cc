@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "client/daemon.h"
+#include "client/fetch_call.h"
 #include "tests/client/client_fixture.h"
 
 namespace neffcache {
@@ -106,13 +108,17 @@ TEST_F(FetchTest, ADaemonThatComesBackServesTheRest) {
     return HangUntilCancelled(context);
   };
   options_.connect_timeout = absl::Seconds(20);
-  Connect();
+  const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
+  absl::Notification arrived;
   std::jthread restart([&] {
-    while (calls_ == 0) std::this_thread::yield();
+    arrived.WaitForNotification();
     daemon_.Stop();
     daemon_.Restart();
   });
-  const absl::Status status = client_->Fetch(NameOf(artifact_), output_);
+  const absl::Status status = FetchVerified(*daemon, NameOf(artifact_), output_, [&arrived] {
+    if (!arrived.HasBeenNotified()) arrived.Notify();
+    return false;
+  });
   restart.join();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ContentOf(output_), artifact_);
@@ -256,6 +262,16 @@ TEST_F(FetchTest, AFullDiskIsOneSentenceAndNoFile) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(), "writing " + mount_point + "/out.neff: No space left on device");
   EXPECT_TRUE(is_empty);
+}
+
+TEST_F(FetchTest, AnInterruptedFetchLeavesNoFile) {
+  ServeWhole();
+  const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
+  int pieces = 0;
+  const absl::Status status =
+      FetchVerified(*daemon, NameOf(artifact_), output_, [&pieces] { return ++pieces == 2; });
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(Files(), ElementsAre("graph.pb"));
 }
 
 TEST_F(FetchTest, ManyFetchesAtATimeShareAClient) {
