@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "graph/encoding.h"
 
 namespace neffcache {
 namespace {
-
-constexpr uint32_t kUnnumbered = UINT32_MAX;
 
 struct Frame {
   uint32_t node;
@@ -19,8 +18,7 @@ struct Frame {
 
 class Orderer {
  public:
-  Orderer(HloIndex& index, const ComputationRecord& computation,
-          absl::FunctionRef<std::vector<Digest>()> digests)
+  Orderer(HloIndex& index, const ComputationRecord& computation, DigestsOf digests)
       : index_(index),
         nodes_(&index.instructions[computation.first]),
         count_(computation.count),
@@ -153,13 +151,15 @@ class Orderer {
 
   const std::vector<Digest>& Digests() {
     if (!digests_.empty()) return digests_;
-    digests_ = digests_of_();
+    digests_ = digests_of_(position_);
+    // Walks below must not depend on how control predecessors were written.
+    const auto key = [this](uint32_t i) { return std::tie(position_[i], digests_[i]); };
     for (uint32_t i = 0; i < count_; ++i) {
       const InstructionRecord& node = nodes_[i];
+      if (node.controls < 2) continue;
       uint32_t* const begin = index_.edges.data() + node.first_edge + node.operands;
-      std::sort(begin, begin + node.controls, [this](uint32_t a, uint32_t b) {
-        return std::make_pair(digests_[a], a) < std::make_pair(digests_[b], b);
-      });
+      std::sort(begin, begin + node.controls,
+                [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
     }
     return digests_;
   }
@@ -220,7 +220,7 @@ class Orderer {
   const InstructionRecord* const nodes_;
   const uint32_t count_;
   const uint32_t root_;
-  const absl::FunctionRef<std::vector<Digest>()> digests_of_;
+  const DigestsOf digests_of_;
 
   std::vector<uint32_t> position_;  // By offset.
   std::vector<uint32_t> order_;
@@ -279,7 +279,7 @@ bool TopologicalOrder(const HloIndex& index, const ComputationRecord& computatio
 }
 
 std::vector<uint32_t> CanonicalOrder(HloIndex& index, const ComputationRecord& computation,
-                                     absl::FunctionRef<std::vector<Digest>()> digests) {
+                                     DigestsOf digests) {
   return Orderer(index, computation, digests).Run();
 }
 

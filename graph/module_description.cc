@@ -152,8 +152,7 @@ class Describer {
     WireReader reader(bytes);
     WireField field;
     while (reader.Next(&field)) {
-      const FieldSchema* known = schema.Find(field.number);
-      if (known == nullptr || !WireTypeFits(*known, field.type)) {
+      if (!schema.Fits(field.number, field.type)) {
         return encoder_.Fail(absl::StrCat("schedule entry field ", field.number, " is unknown"));
       }
       if (field.number == 1) {
