@@ -31,6 +31,6 @@ inline constexpr uint32_t kUnnumbered = UINT32_MAX;
 // they share ends after a bounded effort, and the written order decides from there on.
 using DigestsOf = absl::FunctionRef<std::vector<Digest>(absl::Span<const uint32_t> positions)>;
 std::vector<uint32_t> CanonicalOrder(HloIndex& index, const ComputationRecord& computation,
-                                     DigestsOf digests);
+                                     absl::Span<const uint32_t> topological, DigestsOf digests);
 
 }  // namespace neffcache

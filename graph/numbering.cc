@@ -84,7 +84,7 @@ class CanonicalNumbering {
     const ComputationRecord& computation = index_.computations[bottom_up_[place]];
     RETURN_IF_ERROR(CheckAcyclic(index_, computation, &topological_));
     const std::vector<uint32_t> order = CanonicalOrder(
-        index_, computation,
+        index_, computation, topological_,
         [&](absl::Span<const uint32_t> positions) { return StructuralDigests(place, positions); });
     for (uint32_t position = 0; position < computation.count; ++position) {
       numbering_.at_position[computation.first + position] = order[position];
