@@ -128,7 +128,8 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
       graph.ok()) {
     queued.graph = *std::move(graph);
     const absl::Status enqueued = store_.Enqueue(queued, absl::nullopt);
-    if (!enqueued.ok() && !absl::IsNotFound(enqueued)) return RefuseAll(key, enqueued);
+    // The graph may have gone meanwhile: then somebody is asked for it.
+    if (!enqueued.ok() && !absl::IsFailedPrecondition(enqueued)) return RefuseAll(key, enqueued);
     kept = enqueued.ok();
   }
 

@@ -426,14 +426,14 @@ void Scheduler::Dispatch(absl::Time now) {
   queue_.Visit([&](const Toolchain& toolchain) { return open_slots(toolchain) > 0; },
                [&](Compile& compile) {
                  const Toolchain& toolchain = compile.material.toolchain;
-                 if (open_slots(toolchain) == 0) return CompileQueue::Next::kSkipToolchain;
+                 if (open_slots(toolchain) == 0) return WaitingCompiles::Next::kSkipToolchain;
                  if (const auto placement = workers_.Place(compile, now, held)) {
                    const Worker& taker = *workers_.Find(placement->worker);
                    for (Compile* other : passed_over) {
                      if (taker.Offers(other->material.toolchain)) ++other->overtaken;
                    }
                    Grant(compile, *placement, now);
-                   return CompileQueue::Next::kGoOn;
+                   return WaitingCompiles::Next::kGoOn;
                  }
                  // One that waits for another worker than those that failed it is not overtaken:
                  // its turn
@@ -446,8 +446,8 @@ void Scheduler::Dispatch(absl::Time now) {
                    passed_over.push_back(&compile);
                  }
                  return ++looked_at[{toolchain.name, toolchain.version}] >= kMostLookedAt
-                            ? CompileQueue::Next::kSkipToolchain
-                            : CompileQueue::Next::kGoOn;
+                            ? WaitingCompiles::Next::kSkipToolchain
+                            : WaitingCompiles::Next::kGoOn;
                });
 }
 

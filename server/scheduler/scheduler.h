@@ -14,10 +14,10 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/scheduler/compile.h"
-#include "server/scheduler/compile_queue.h"
 #include "server/scheduler/decision.h"
 #include "server/scheduler/history.h"
 #include "server/scheduler/retry_policy.h"
+#include "server/scheduler/waiting_compiles.h"
 #include "server/scheduler/worker_pool.h"
 
 namespace neffcache {
@@ -168,7 +168,7 @@ class Scheduler {
   absl::flat_hash_map<CallerId, Key> callers_;
   absl::flat_hash_map<LeaseToken, Key> leases_;
   std::set<std::pair<absl::Time, Key>> wakes_;
-  CompileQueue queue_;
+  WaitingCompiles queue_;
   WorkerPool workers_;
   CompileHistory history_;
   std::vector<Decision> decisions_;

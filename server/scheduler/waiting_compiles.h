@@ -20,7 +20,7 @@ namespace neffcache {
 //
 // Keeps pointers to compiles, which must stay in place while they are in the queue and keep their
 // `rank`. Not thread-safe.
-class CompileQueue {
+class WaitingCompiles {
  public:
   void Insert(Compile& compile);
   void Erase(Compile& compile);

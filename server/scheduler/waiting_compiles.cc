@@ -1,10 +1,10 @@
-#include "server/scheduler/compile_queue.h"
+#include "server/scheduler/waiting_compiles.h"
 
 #include <cassert>
 
 namespace neffcache {
 
-void CompileQueue::Insert(Compile& compile) {
+void WaitingCompiles::Insert(Compile& compile) {
   const Toolchain& toolchain = compile.material.toolchain;
   Lane& lane = lanes_[{toolchain.name, toolchain.version}];
   if (lane.ranking.empty()) lane.toolchain = toolchain;
@@ -13,7 +13,7 @@ void CompileQueue::Insert(Compile& compile) {
   ++size_;
 }
 
-void CompileQueue::Erase(Compile& compile) {
+void WaitingCompiles::Erase(Compile& compile) {
   const Toolchain& toolchain = compile.material.toolchain;
   const auto lane = lanes_.find({toolchain.name, toolchain.version});
   if (lane == lanes_.end() || !lane->second.ranking.erase(compile.rank)) return;
@@ -22,28 +22,28 @@ void CompileQueue::Erase(Compile& compile) {
   if (lane->second.ranking.empty()) lanes_.erase(lane);
 }
 
-const CompileQueue::Lane* CompileQueue::Find(const Toolchain& toolchain) const {
+const WaitingCompiles::Lane* WaitingCompiles::Find(const Toolchain& toolchain) const {
   const auto lane = lanes_.find({toolchain.name, toolchain.version});
   return lane == lanes_.end() ? nullptr : &lane->second;
 }
 
-size_t CompileQueue::Position(const Toolchain& toolchain, const QueueRank& rank) const {
+size_t WaitingCompiles::Position(const Toolchain& toolchain, const QueueRank& rank) const {
   const Lane* lane = Find(toolchain);
   return lane == nullptr ? 0 : lane->ranking.order_of_key(rank);
 }
 
-size_t CompileQueue::size(const Toolchain& toolchain) const {
+size_t WaitingCompiles::size(const Toolchain& toolchain) const {
   const Lane* lane = Find(toolchain);
   return lane == nullptr ? 0 : lane->ranking.size();
 }
 
-absl::Duration CompileQueue::ExpectedTotal(const Toolchain& toolchain) const {
+absl::Duration WaitingCompiles::ExpectedTotal(const Toolchain& toolchain) const {
   const Lane* lane = Find(toolchain);
   return lane == nullptr ? absl::ZeroDuration() : lane->expected_total;
 }
 
-void CompileQueue::Visit(absl::FunctionRef<bool(const Toolchain&)> wanted,
-                         absl::FunctionRef<Next(Compile&)> visit) {
+void WaitingCompiles::Visit(absl::FunctionRef<bool(const Toolchain&)> wanted,
+                            absl::FunctionRef<Next(Compile&)> visit) {
   // The next compile of each lane. Pointers to compiles, not iterators: taking a compile out may
   // remove its lane. There are few lanes, so the smallest rank is found by looking at all.
   struct Cursor {
@@ -75,7 +75,7 @@ void CompileQueue::Visit(absl::FunctionRef<bool(const Toolchain&)> wanted,
   }
 }
 
-void CompileQueue::ForEach(absl::FunctionRef<void(const Compile&)> visit) const {
+void WaitingCompiles::ForEach(absl::FunctionRef<void(const Compile&)> visit) const {
   for (const auto& [name, lane] : lanes_) {
     for (const auto& [rank, compile] : lane.ranking) visit(*compile);
   }
