@@ -38,6 +38,20 @@ if(NEFFCACHE_FUZZ)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+# ThreadSanitizer learns of absl::Mutex from wrappers around it; absl_mutex_tsan.cc says why.
+add_library(neffcache_sanitized_mutex INTERFACE)
+if(NEFFCACHE_SANITIZE STREQUAL "thread")
+  target_sources(neffcache_sanitized_mutex INTERFACE ${CMAKE_SOURCE_DIR}/cmake/absl_mutex_tsan.cc)
+  target_link_libraries(neffcache_sanitized_mutex INTERFACE absl::synchronization absl::time)
+  foreach(name
+      Mutex4LockEv Mutex6UnlockEv Mutex10ReaderLockEv Mutex12ReaderUnlockEv MutexD1Ev
+      Mutex5AwaitERKNS0_9ConditionE
+      Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE
+      Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE)
+    target_link_options(neffcache_sanitized_mutex INTERFACE -Wl,--wrap=_ZN4absl7debian35${name})
+  endforeach()
+endif()
+
 # neffcache_library(NAME SOURCES... ) with the include root and the warnings.
 function(neffcache_library name)
   add_library(${name} STATIC ${ARGN})
@@ -55,6 +69,7 @@ function(neffcache_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBS")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${arg_LIBS} neffcache_warnings GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE
+    ${arg_LIBS} neffcache_warnings neffcache_sanitized_mutex GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} PROPERTIES TIMEOUT 120 DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -4,7 +4,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -41,22 +40,12 @@ bool IsShim(const fs::path& candidate, const std::string& own_shim) {
 // What pip replaces when it installs another compiler: the console script, and the directories
 // neuronxcc/ and neuronx_cc-<version>.dist-info/ of the environment that the script is in.
 std::vector<std::string> InstalledFiles(const std::string& binary) {
-  std::vector<std::string> files = {binary};
   const std::string real = RealPath(binary);
   if (real.empty()) return {};
-  if (real != binary) files.push_back(real);
-  std::error_code error;
-  const fs::path library = fs::path(real).parent_path().parent_path() / "lib";
-  for (fs::directory_iterator python(library, error), end; !error && python != end;
-       python.increment(error)) {
-    if (!absl::StartsWith(python->path().filename().string(), "python3")) continue;
-    std::error_code no_packages;
-    for (fs::directory_iterator package(python->path() / "site-packages", no_packages);
-         !no_packages && package != end; package.increment(no_packages)) {
-      if (absl::StartsWith(package->path().filename().string(), "neuronx")) {
-        files.push_back(package->path().string());
-      }
-    }
+  std::vector<std::string> files = {binary, real};
+  for (const std::string& program : {binary, real}) {
+    const std::vector<std::string> packages = PythonPackages(program, "neuronx");
+    files.insert(files.end(), packages.begin(), packages.end());
   }
   return files;
 }

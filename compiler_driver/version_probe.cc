@@ -3,12 +3,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "compiler_driver/child_process.h"
 
 namespace neffcache {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr absl::Duration kProbeLimit = absl::Minutes(2);
 
@@ -53,6 +60,27 @@ std::string StampOf(absl::Span<const std::string> paths) {
                     info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, "\n");
   }
   return stamp;
+}
+
+std::vector<std::string> PythonPackages(const std::string& program, absl::string_view prefix) {
+  std::vector<std::string> packages;
+  const auto begins_with = [](const fs::path& path, absl::string_view start) {
+    return absl::StartsWith(path.filename().string(), start);
+  };
+  const fs::path library = fs::path(program).parent_path().parent_path() / "lib";
+  std::error_code no_library;
+  for (fs::directory_iterator python(library, no_library), end; !no_library && python != end;
+       python.increment(no_library)) {
+    if (!begins_with(python->path(), "python3")) continue;
+    std::error_code no_packages;
+    for (fs::directory_iterator package(python->path() / "site-packages", no_packages);
+         !no_packages && package != end; package.increment(no_packages)) {
+      if (begins_with(package->path(), prefix)) packages.push_back(package->path().string());
+    }
+  }
+  // The order of a directory is no property of what is installed.
+  std::sort(packages.begin(), packages.end());
+  return packages;
 }
 
 bool IsExecutableFile(const std::string& path) {

@@ -10,12 +10,16 @@
 #include "absl/strings/strip.h"
 #include "compiler_driver/utf8.h"
 #include "compiler_driver/version_probe.h"
+#include "io/file.h"
 #include "io/status_macros.h"
 
 namespace neffcache {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint64_t kLauncherLimit = 64 << 10;
+constexpr absl::string_view kPythonVariable = "NEFFCACHE_XLA_CPU_PYTHON";
 
 constexpr int kBadGraphExit = 1;
 constexpr int kUsageExit = 2;
@@ -30,10 +34,36 @@ absl::string_view FindErrorLine(absl::string_view log) {
   return found;
 }
 
+std::string ValueOf(absl::string_view name, const std::vector<std::string>& environment) {
+  for (absl::string_view variable : environment) {
+    if (absl::ConsumePrefix(&variable, name) && absl::ConsumePrefix(&variable, "=")) {
+      return std::string(variable);
+    }
+  }
+  return "";
+}
+
+// The Pythons that the launcher may start: what its text names, and what the environment does.
+std::vector<std::string> PythonsNamed(absl::string_view launcher, absl::string_view override) {
+  std::vector<std::string> pythons;
+  if (!override.empty()) pythons.emplace_back(override);
+  for (absl::string_view word : absl::StrSplit(launcher, absl::ByAnyChar(" \t\n\"'={}"))) {
+    // As in "${VARIABLE:-/path}".
+    if (const size_t at = word.find(":-"); at != absl::string_view::npos)
+      word.remove_prefix(at + 2);
+    if (absl::StartsWith(word, "/") && absl::StrContains(word, "/bin/python")) {
+      pythons.emplace_back(word);
+    }
+  }
+  return pythons;
+}
+
 class XlaCpu final : public CompilerToolchain {
  public:
   XlaCpu(std::string program, std::vector<std::string> environment)
-      : program_(std::move(program)), environment_(std::move(environment)) {}
+      : program_(std::move(program)),
+        environment_(std::move(environment)),
+        python_override_(ValueOf(kPythonVariable, environment_)) {}
 
   absl::string_view name() const override { return kXlaCpuName; }
 
@@ -53,8 +83,15 @@ class XlaCpu final : public CompilerToolchain {
   std::string InstallationStamp() const override {
     std::error_code error;
     const fs::path real = fs::canonical(program_, error);
-    if (error) return "";
-    const std::string files[] = {program_, real.string()};
+    const absl::StatusOr<std::string> launcher = ReadWholeFile(program_, kLauncherLimit);
+    if (error || !launcher.ok()) return "";
+    std::vector<std::string> files = {program_, real.string(),
+                                      (real.parent_path() / "xla_cpu_compile.py").string()};
+    for (const std::string& python : PythonsNamed(*launcher, python_override_)) {
+      files.push_back(python);
+      const std::vector<std::string> packages = PythonPackages(python, "jax");
+      files.insert(files.end(), packages.begin(), packages.end());
+    }
     return StampOf(files);
   }
 
@@ -98,6 +135,7 @@ class XlaCpu final : public CompilerToolchain {
  private:
   const std::string program_;
   const std::vector<std::string> environment_;
+  const std::string python_override_;
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ class Normalizer {
 
   NormalizedOptions Finish() && {
     if (known_.contains("--optlevel") && old_optlevel_) {
-      Refuse("--enable-experimental-O… competes with --optlevel");
+      Refuse("--enable-experimental-O1 competes with --optlevel");
     }
     NormalizedOptions result;
     for (auto& [order, argument] : known_) result.arguments.push_back(std::move(argument));

@@ -120,6 +120,18 @@ TEST_F(ToolchainTest, StampChangesWhenPipReplacesTheCompiler) {
   EXPECT_EQ(compiler->InstallationStamp(), "");
 }
 
+TEST_F(ToolchainTest, StampChangesWithTheJaxOfTheLaunchersPython) {
+  settings_.xla_cpu = directory_ / "xla-cpu-compile";
+  const std::string venv = directory_ / "my-venv";
+  WriteProgram(settings_.xla_cpu,
+               absl::StrCat("#!/bin/sh\npython=${SOME_PYTHON:-", venv, "/bin/python}\n"));
+  const std::unique_ptr<CompilerToolchain> compiler = Make("xla-cpu");
+  const std::string before = compiler->InstallationStamp();
+  EXPECT_EQ(compiler->InstallationStamp(), before);
+  fs::create_directories(venv + "/lib/python3.11/site-packages/jaxlib-0.4.30.dist-info");
+  EXPECT_NE(compiler->InstallationStamp(), before);
+}
+
 TEST_F(ToolchainTest, UpgradeUnderARunningWorkerIsNoticed) {
   const auto install = [&](absl::string_view version) {
     const std::string path = directory_ / "upgraded/neuronx-cc";

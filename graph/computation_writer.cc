@@ -1,0 +1,228 @@
+#include "graph/computation_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "graph/hlo_schema.h"
+
+namespace neffcache {
+namespace {
+
+// Fields of an instruction and of a computation that are not written by their schema alone.
+constexpr uint32_t kNameField = 1;
+constexpr uint32_t kInstructions = 2;
+constexpr uint32_t kProgramShape = 4;
+constexpr uint32_t kMetadata = 7;
+constexpr uint32_t kId = 35;
+constexpr uint32_t kOperands = 36;
+constexpr uint32_t kControls = 37;
+constexpr uint32_t kCallees = 38;
+constexpr uint32_t kBackendConfig = 43;
+constexpr uint32_t kBackendConfigPayload = 99;
+
+// Compilers decide on inlining by these parts of a computation's name.
+bool IsMarked(absl::string_view name) {
+  return absl::StrContains(name, "shmap_body") || absl::StrContains(name, "xla.sdy.");
+}
+
+// A name without the running numbers at its end: "shmap_body_1.25" is "shmap_body".
+absl::string_view WithoutNumbers(absl::string_view name) {
+  for (;;) {
+    size_t end = name.size();
+    while (end > 0 && absl::ascii_isdigit(name[end - 1])) --end;
+    if (end == name.size() || end == 0 || (name[end - 1] != '.' && name[end - 1] != '_')) {
+      return name;
+    }
+    name = name.substr(0, end - 1);
+  }
+}
+
+}  // namespace
+
+bool ComputationWriter::WriteComputation(const ComputationRecord& computation,
+                                         References references, Encoding* out, Sha256& hash) {
+  const MessageSchema& schema = SchemaOf(HloMessage::kComputation);
+  MessageEncoder::Fields fields;
+  if (!encoder_.Read(schema, computation.bytes, &fields, /*without=*/kInstructions)) return false;
+  for (size_t i = fields.begin; i < fields.end;) {
+    const size_t next = encoder_.GroupEnd(i, fields.end);
+    const WireField last = encoder_.At(next - 1);
+    switch (schema.Find(last.number)->treatment) {
+      case Treatment::kMarkedName:
+        if (IsMarked(last.bytes)) {
+          out->PutHeader(last.number, Kind::kString);
+          encoder_.EncodeString(WithoutNumbers(last.bytes), out);
+        }
+        break;
+      case Treatment::kNumber:
+        break;
+      default:
+        if (!encoder_.EncodeGroup(schema, {i, next}, out)) return false;
+        if (last.number == kProgramShape && references == References::kPositions &&
+            computation.index == index_.entry) {
+          NoteParameterNames(last.bytes);
+        }
+    }
+    i = next;
+  }
+  encoder_.Release(fields);
+  out->PutVarint(0);
+
+  out->PutVarint(computation.count);
+  for (uint32_t position = 0; position < computation.count; ++position) {
+    const uint32_t offset = numbering_.at_position[computation.first + position];
+    if (!WriteInstruction(computation, index_.instructions[computation.first + offset], references,
+                          out)) {
+      return false;
+    }
+    out->FlushInto(hash);
+  }
+  out->PutVarint(numbering_.position[computation.first + computation.root]);
+  return true;
+}
+
+bool ComputationWriter::WriteInstruction(const ComputationRecord& computation,
+                                         const InstructionRecord& instruction,
+                                         References references, Encoding* out) {
+  const MessageSchema& schema = SchemaOf(HloMessage::kInstruction);
+  MessageEncoder::Fields fields;
+  if (!encoder_.Read(schema, instruction.bytes, &fields)) return false;
+  if (instruction.has_payload && !SubstitutePayload(&fields)) return false;
+  for (size_t i = fields.begin; i < fields.end;) {
+    const size_t next = encoder_.GroupEnd(i, fields.end);
+    const WireField last = encoder_.At(next - 1);
+    bool written = true;
+    switch (last.number) {
+      case kNameField:
+      case kMetadata:
+        for (size_t k = i; k < next && references == References::kPositions && written; ++k) {
+          written = NoteDropped(computation, instruction, encoder_.At(k));
+        }
+        break;
+      case kId:
+        break;
+      case kOperands:
+      case kControls:
+      case kCallees:
+        written = WriteReferences(computation, instruction, last.number, references, out);
+        break;
+      case kBackendConfig:
+        written = WriteBackendConfig(last.bytes, instruction, out);
+        break;
+      default:
+        written = encoder_.EncodeGroup(schema, {i, next}, out);
+    }
+    if (!written) return false;
+    i = next;
+  }
+  encoder_.Release(fields);
+  out->PutVarint(0);
+  return true;
+}
+
+bool ComputationWriter::WriteReferences(const ComputationRecord& computation,
+                                        const InstructionRecord& instruction, uint32_t number,
+                                        References references, Encoding* out) {
+  const absl::Span<const uint32_t> to = number == kOperands   ? index_.Operands(instruction)
+                                        : number == kControls ? index_.Controls(instruction)
+                                                              : index_.Callees(instruction);
+  if (to.empty()) return true;
+  if (references == References::kOwnFieldsOnly) {
+    out->PutHeader(number, Kind::kDigestList);
+    // Control predecessors are a set, and a repeated one counts once.
+    if (number != kControls) out->PutVarint(to.size());
+    return true;
+  }
+  if (number == kCallees) {
+    const bool digests = references == References::kContentDigests;
+    out->PutHeader(number, digests ? Kind::kDigestList : Kind::kPositionList);
+    out->PutVarint(to.size());
+    for (uint32_t callee : to) {
+      if (digests) {
+        out->PutRaw(numbering_.content[callee].bytes());
+      } else {
+        out->PutVarint(numbering_.computation_position[callee]);
+      }
+    }
+    return true;
+  }
+  const uint32_t* const position = numbering_.position.data() + computation.first;
+  out->PutHeader(number, Kind::kPositionList);
+  if (number == kOperands) {
+    out->PutVarint(to.size());
+    for (uint32_t operand : to) out->PutVarint(position[operand]);
+    return true;
+  }
+  controls_.clear();
+  for (uint32_t control : to) controls_.push_back(position[control]);
+  std::sort(controls_.begin(), controls_.end());
+  controls_.erase(std::unique(controls_.begin(), controls_.end()), controls_.end());
+  out->PutVarint(controls_.size());
+  for (uint32_t control : controls_) out->PutVarint(control);
+  return true;
+}
+
+bool ComputationWriter::WriteBackendConfig(absl::string_view bytes,
+                                           const InstructionRecord& instruction, Encoding* out) {
+  if (instruction.is_native_kernel) {
+    std::string canonical;
+    if (kernels_.Describe(bytes, &canonical)) {
+      out->PutHeader(kBackendConfig, Kind::kNativeKernel);
+      encoder_.EncodeString(canonical, out);
+      return true;
+    }
+  } else if (instruction.is_neuron_custom) {
+    kernels_.NoteForeign(bytes);
+  }
+  if (bytes.empty()) return true;
+  out->PutHeader(kBackendConfig, Kind::kString);
+  encoder_.EncodeString(bytes, out);
+  return true;
+}
+
+// A backend_config in the module's payload table is the same as one in place. Where both are given,
+// or the payload is empty, the payload stays a field of its own.
+bool ComputationWriter::SubstitutePayload(MessageEncoder::Fields* fields) {
+  size_t begin = fields->begin;
+  bool in_place = false;
+  while (begin < fields->end && encoder_.At(begin).number != kBackendConfigPayload) {
+    const WireField& field = encoder_.At(begin++);
+    in_place |= field.number == kBackendConfig && !field.bytes.empty();
+  }
+  if (begin == fields->end) return true;
+  absl::optional<absl::string_view> bytes;
+  if (!encoder_.Resolve({begin, encoder_.GroupEnd(begin, fields->end)}, &bytes)) return false;
+  if (in_place || !bytes.has_value() || bytes->empty()) return true;
+  encoder_.Replace(fields, kBackendConfigPayload,
+                   {.number = kBackendConfig, .type = WireType::kBytes, .bytes = *bytes});
+  return true;
+}
+
+bool ComputationWriter::NoteDropped(const ComputationRecord& computation,
+                                    const InstructionRecord& instruction, const WireField& field) {
+  if (field.number == kNameField) {
+    if (instruction.is_parameter && computation.index == index_.entry) {
+      dropped_.Note(DroppedData::Kind::kParameterName, field.bytes);
+    }
+    return true;
+  }
+  if (field.bytes.empty()) return true;
+  dropped_.Note(DroppedData::Kind::kMetadata, field.bytes);
+  return index_.payloads.empty() || encoder_.NoteMetadataPayloads(field.bytes);
+}
+
+void ComputationWriter::NoteParameterNames(absl::string_view program_shape) {
+  constexpr uint32_t kParameterNames = 3;
+  WireReader reader(program_shape);
+  WireField field;
+  while (reader.Next(&field)) {
+    if (field.number == kParameterNames && field.type == WireType::kBytes) {
+      dropped_.Note(DroppedData::Kind::kParameterName, field.bytes);
+    }
+  }
+}
+
+}  // namespace neffcache

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "absl/strings/string_view.h"
+#include "graph/encoding.h"
+#include "io/digest.h"
+
+namespace neffcache {
+
+// Collects the digest of what a description leaves out and people could still see in an artifact.
+class DroppedData {
+ public:
+  enum class Kind : char {
+    kModuleName = 'n',
+    kStackFrames = 'f',
+    kParameterName = 'p',
+    kMetadata = 'm',
+  };
+
+  void Note(Kind kind, absl::string_view bytes) {
+    text_.PutByte(static_cast<char>(kind));
+    text_.PutBlob(bytes);
+    text_.FlushInto(hash_);
+  }
+  Digest Finish() {
+    text_.FlushInto(hash_, 0);
+    return hash_.Finish();
+  }
+
+ private:
+  Encoding text_;
+  Sha256 hash_;
+};
+
+}  // namespace neffcache

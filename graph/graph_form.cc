@@ -1,0 +1,64 @@
+#include "graph/graph_form.h"
+
+#include <cstdint>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "graph/hlo_index.h"
+#include "graph/wire.h"
+
+namespace neffcache {
+namespace {
+
+constexpr absl::string_view kMlirMagic("ML\xefR", 4);
+
+// The message in field 1 of a container whose other fields, up to `last_known`, say nothing of the
+// computation.
+struct Contained {
+  absl::string_view message;
+  int count = 0;
+  std::string opaque_reason;
+};
+
+Contained Open(absl::string_view container, absl::string_view name, uint32_t last_known) {
+  Contained result;
+  WireReader reader(container);
+  WireField field;
+  while (reader.Next(&field)) {
+    if (field.number == 1 && field.type == WireType::kBytes) {
+      result.message = field.bytes;
+      ++result.count;
+    } else if (field.number > last_known || field.type != WireType::kBytes) {
+      result.opaque_reason = absl::StrCat(name, " field ", field.number, " is unknown");
+    }
+  }
+  if (result.count > 1) result.opaque_reason = absl::StrCat(name, " holds its module in pieces");
+  if (reader.damaged()) result.opaque_reason = absl::StrCat(name, " is damaged or cut short");
+  return result;
+}
+
+}  // namespace
+
+RecognizedGraph RecognizeGraph(absl::string_view bytes) {
+  if (absl::StartsWith(bytes, kMlirMagic)) return {GraphForm::kMlirBytecode, "", ""};
+  const Contained proto = Open(bytes, "HloProto", /*last_known=*/3);  // 3: buffer assignment.
+  const bool holds_module = proto.count > 0 && LooksLikeModule(proto.message);
+  if (LooksLikeModule(bytes)) {
+    RecognizedGraph graph = {GraphForm::kHloModule, bytes, ""};
+    if (holds_module) graph.opaque_reason = "it can be read as a module and as an HloProto";
+    return graph;
+  }
+  if (holds_module) return {GraphForm::kHloProto, proto.message, proto.opaque_reason};
+  if (proto.count > 0) {
+    const Contained inner = Open(proto.message, "HloProto", /*last_known=*/3);
+    if (inner.count > 0 && LooksLikeModule(inner.message)) {
+      // 2 to 4: arguments, result, platform.
+      const Contained snapshot = Open(bytes, "HloSnapshot", /*last_known=*/4);
+      return {GraphForm::kHloSnapshot, inner.message,
+              snapshot.opaque_reason.empty() ? inner.opaque_reason : snapshot.opaque_reason};
+    }
+  }
+  return {};
+}
+
+}  // namespace neffcache

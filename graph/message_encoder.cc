@@ -1,0 +1,541 @@
+#include "graph/message_encoder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace neffcache {
+namespace {
+
+constexpr int kDepthLimit = 64;
+
+constexpr char kInline = 0, kHashed = 1;
+
+// Writes the items of a list, whose length is not known beforehand: as they are while they are
+// short, into a digest from there on.
+class ListBody {
+ public:
+  explicit ListBody(Encoding* out) : out_(out), begin_(out->size()) {}
+
+  void Add(uint64_t value) {
+    out_->PutVarint(value);
+    Spill();
+  }
+  void Add(absl::string_view bytes) {
+    if (hash_.has_value()) {
+      Flush();
+      hash_->Update(bytes);
+      hashed_ += bytes.size();
+    } else {
+      out_->PutRaw(bytes);
+      Spill();
+    }
+  }
+
+  // Puts the mark of how the items were written before them.
+  void Finish() {
+    if (!hash_.has_value()) {
+      const std::string items(out_->view(begin_, out_->size()));
+      out_->Truncate(begin_);
+      out_->PutByte(kInline);
+      out_->PutBlob(items);
+      return;
+    }
+    Flush();
+    out_->PutByte(kHashed);
+    out_->PutVarint(hashed_);
+    out_->PutRaw(hash_->Finish().bytes());
+  }
+
+ private:
+  void Spill() {
+    if (out_->size() - begin_ > kInlineLimit) {
+      if (!hash_.has_value()) hash_.emplace();
+      Flush();
+    }
+  }
+  void Flush() {
+    const absl::string_view items = out_->view(begin_, out_->size());
+    hash_->Update(items);
+    hashed_ += items.size();
+    out_->Truncate(begin_);
+  }
+
+  Encoding* const out_;
+  const size_t begin_;
+  uint64_t hashed_ = 0;
+  absl::optional<Sha256> hash_;
+};
+
+bool HasHighBit(absl::string_view bytes) {
+  const char* p = bytes.data();
+  const char* const end = p + bytes.size();
+  for (; end - p >= 8; p += 8) {
+    if (LoadFixed64(absl::string_view(p, 8)) & 0x8080808080808080u) return true;
+  }
+  for (; p < end; ++p) {
+    if (*p & 0x80) return true;
+  }
+  return false;
+}
+
+bool AllAtMostOne(absl::string_view bytes) {
+  const char* p = bytes.data();
+  const char* const end = p + bytes.size();
+  for (; end - p >= 8; p += 8) {
+    if (LoadFixed64(absl::string_view(p, 8)) & 0xfefefefefefefefeu) return false;
+  }
+  for (; p < end; ++p) {
+    if (*p & 0xfe) return false;
+  }
+  return true;
+}
+
+// How many varints end in these bytes.
+uint64_t CountVarints(absl::string_view bytes) {
+  uint64_t count = 0;
+  for (char c : bytes) count += (c & 0x80) == 0;
+  return count;
+}
+
+bool IsLong(absl::string_view bytes) {
+  return bytes.size() > kInlineLimit;
+}
+
+}  // namespace
+
+bool MessageEncoder::Fail(std::string why) {
+  if (error_.empty()) error_ = std::move(why);
+  return false;
+}
+
+bool MessageEncoder::AllFit(const FieldSchema& field, const WireField* begin,
+                            const WireField* end) {
+  return std::all_of(begin, end, [&](const WireField& f) { return WireTypeFits(field, f.type); });
+}
+
+size_t MessageEncoder::GroupEnd(size_t begin, size_t end) const {
+  size_t next = begin + 1;
+  while (next < end && stack_[next].number == stack_[begin].number) ++next;
+  return next;
+}
+
+bool MessageEncoder::ReadInto(absl::string_view bytes, uint32_t without) {
+  WireReader reader(bytes);
+  WireField field;
+  while (reader.Next(&field)) {
+    if (field.number != without) stack_.push_back(field);
+  }
+  return !reader.damaged();
+}
+
+bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, Fields* fields,
+                          uint32_t without) {
+  fields->begin = stack_.size();
+  if (!ReadInto(bytes, without)) return Fail(absl::StrCat(schema.name, " is damaged"));
+  return Finish(schema, fields);
+}
+
+bool MessageEncoder::ReadMerged(const MessageSchema& schema, Fields pieces, Fields* fields) {
+  fields->begin = stack_.size();
+  for (size_t i = pieces.begin; i < pieces.end; ++i) {
+    if (!ReadInto(stack_[i].bytes, 0)) return Fail(absl::StrCat(schema.name, " is damaged"));
+  }
+  return Finish(schema, fields);
+}
+
+bool MessageEncoder::Finish(const MessageSchema& schema, Fields* fields) {
+  fields->end = stack_.size();
+  if (schema.has_oneof) KeepLastOfOneofs(schema, fields);
+  const auto by_number = [](const WireField& a, const WireField& b) { return a.number < b.number; };
+  const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
+  if (!std::is_sorted(begin, stack_.end(), by_number)) {
+    std::stable_sort(begin, stack_.end(), by_number);
+  }
+  return true;
+}
+
+// Of the members of a oneof the last one stands, without what came before another member.
+void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* fields) {
+  const auto oneof_of = [&](const WireField& f) -> uint8_t {
+    const FieldSchema* field = schema.Find(f.number);
+    return field != nullptr && WireTypeFits(*field, f.type) ? field->oneof : 0;
+  };
+  constexpr size_t kOneofs = 3;  // Numbers that the schema gives out, and 0.
+  uint32_t winner[kOneofs] = {};
+  bool closed[kOneofs] = {};  // Another member was met: what is before it has been replaced.
+  size_t write = fields->end;
+  for (size_t i = fields->end; i-- > fields->begin;) {
+    const uint8_t oneof = oneof_of(stack_[i]);
+    if (oneof != 0) {
+      if (winner[oneof] == 0) winner[oneof] = stack_[i].number;
+      if (stack_[i].number != winner[oneof]) closed[oneof] = true;
+      if (closed[oneof]) continue;
+    }
+    --write;
+    if (write != i) stack_[write] = stack_[i];
+  }
+  const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
+  stack_.erase(begin, stack_.begin() + static_cast<std::ptrdiff_t>(write));
+  fields->end = stack_.size();
+}
+
+void MessageEncoder::Replace(Fields* fields, uint32_t number, const WireField& field) {
+  const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
+  stack_.erase(std::remove_if(begin, stack_.end(),
+                              [&](const WireField& f) {
+                                return f.number == number || f.number == field.number;
+                              }),
+               stack_.end());
+  const auto at =
+      std::find_if(stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin), stack_.end(),
+                   [&](const WireField& f) { return f.number > field.number; });
+  stack_.insert(at, field);
+  fields->end = stack_.size();
+}
+
+bool MessageEncoder::EncodeFields(const MessageSchema& schema, Fields fields, Encoding* out) {
+  for (size_t i = fields.begin; i < fields.end;) {
+    const size_t next = GroupEnd(i, fields.end);
+    if (!EncodeGroup(schema, {i, next}, out)) return false;
+    i = next;
+  }
+  out->PutVarint(0);  // No field has this number.
+  return true;
+}
+
+bool MessageEncoder::EncodeGroup(const MessageSchema& schema, Fields group, Encoding* out) {
+  const uint32_t number = stack_[group.begin].number;
+  const FieldSchema* const field = schema.Find(number);
+  if (field == nullptr) return EncodeUnknown(schema, group, out);
+  if (AllFit(*field, &stack_[group.begin], stack_.data() + group.end)) {
+    return EncodeKnown(*field, group, out);
+  }
+  // Occurrences with a foreign wire type are another field that happens to share the number.
+  const size_t copy = stack_.size();
+  for (const bool fits : {true, false}) {
+    for (size_t i = group.begin; i < group.end; ++i) {
+      const WireField occurrence = stack_[i];
+      if (WireTypeFits(*field, occurrence.type) == fits) stack_.push_back(occurrence);
+    }
+    const Fields part = {copy, stack_.size()};
+    const bool encoded = part.begin == part.end ||
+                         (fits ? EncodeKnown(*field, part, out) : EncodeUnknown(schema, part, out));
+    stack_.resize(copy);
+    if (!encoded) return false;
+  }
+  return true;
+}
+
+bool MessageEncoder::EncodeKnown(const FieldSchema& field, Fields group, Encoding* out) {
+  switch (field.treatment) {
+    case Treatment::kDrop:
+      return true;
+    case Treatment::kMap:
+      return EncodeMap(field, group, out);
+    case Treatment::kResolve: {
+      absl::optional<absl::string_view> bytes;
+      if (!Resolve(group, &bytes)) return false;
+      out->PutHeader(field.number, bytes.has_value() ? Kind::kResolved : Kind::kMessage);
+      if (bytes.has_value()) {
+        EncodeString(*bytes, out);
+      } else {
+        out->PutVarint(0);
+      }
+      return true;
+    }
+    case Treatment::kKeep:
+    case Treatment::kKeepIfFilled:
+    case Treatment::kSort:
+    case Treatment::kDropAllZero:
+    case Treatment::kDropAllTrue:
+    case Treatment::kDropOne:
+      break;
+    default:
+      return Fail(absl::StrCat("field ", field.number, " stands where none is expected"));
+  }
+  if (field.type == FieldType::kMessage) {
+    return field.presence == Presence::kRepeated ? EncodeMessages(field, group, out)
+                                                 : EncodeMessage(field, group, out);
+  }
+  if (field.presence != Presence::kRepeated) {
+    return EncodeScalar(field, stack_[group.end - 1], out);
+  }
+  if (IsVarint(field.type)) return EncodeVarints(field, group, out);
+  if (field.type == FieldType::kFloat || field.type == FieldType::kDouble) {
+    return EncodeFixed(field, group, out);
+  }
+  out->PutHeader(field.number, Kind::kStringList);
+  out->PutVarint(group.end - group.begin);
+  for (size_t i = group.begin; i < group.end; ++i) EncodeString(stack_[i].bytes, out);
+  return true;
+}
+
+bool MessageEncoder::EncodeScalar(const FieldSchema& field, const WireField& last, Encoding* out) {
+  const bool implicit = field.presence == Presence::kImplicit;
+  if (IsVarint(field.type)) {
+    const uint64_t value = ReadAs(field.type, last.value);
+    if (implicit && value == 0) return true;
+    if (field.treatment == Treatment::kDropOne && value == 1) return true;
+    out->PutHeader(field.number, Kind::kVarint);
+    out->PutVarint(value);
+  } else if (field.type == FieldType::kFloat) {
+    if (implicit && LoadFixed32(last.bytes) == 0) return true;
+    out->PutHeader(field.number, Kind::kFixed32);
+    out->PutRaw(last.bytes);
+  } else if (field.type == FieldType::kDouble) {
+    if (implicit && LoadFixed64(last.bytes) == 0) return true;
+    out->PutHeader(field.number, Kind::kFixed64);
+    out->PutRaw(last.bytes);
+  } else {
+    if (implicit && last.bytes.empty()) return true;
+    const absl::string_view bytes = last.bytes;
+    out->PutHeader(field.number, Kind::kString);
+    EncodeString(bytes, out);
+  }
+  return true;
+}
+
+bool MessageEncoder::EncodeMessage(const FieldSchema& field, Fields group, Encoding* out) {
+  if (field.treatment == Treatment::kKeepIfFilled) {
+    bool filled = false;
+    for (size_t i = group.begin; i < group.end; ++i) filled |= !stack_[i].bytes.empty();
+    if (!filled) return true;
+  }
+  if (depth_ == kDepthLimit) return Fail("messages are nested more than 64 deep");
+  ++depth_;
+  const MessageSchema& schema = SchemaOf(field.message);
+  Fields fields;
+  if (!ReadMerged(schema, group, &fields)) return false;
+  out->PutHeader(field.number, Kind::kMessage);
+  if (!EncodeFields(schema, fields, out)) return false;
+  Release(fields);
+  --depth_;
+  return true;
+}
+
+bool MessageEncoder::EncodeMessages(const FieldSchema& field, Fields group, Encoding* out) {
+  if (depth_ == kDepthLimit) return Fail("messages are nested more than 64 deep");
+  ++depth_;
+  const MessageSchema& schema = SchemaOf(field.message);
+  const bool sorted = field.treatment == Treatment::kSort;
+  out->PutHeader(field.number, sorted ? Kind::kSet : Kind::kMessageList);
+  out->PutVarint(group.end - group.begin);
+  const size_t begin = out->size();
+  std::vector<std::pair<size_t, size_t>> items;
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const size_t item = out->size();
+    Fields fields;
+    if (!Read(schema, stack_[i].bytes, &fields)) return false;
+    if (!EncodeFields(schema, fields, out)) return false;
+    Release(fields);
+    if (sorted) items.emplace_back(item, out->size());
+  }
+  if (sorted) {
+    const std::string text(out->view(begin, out->size()));
+    const auto view = [&](const std::pair<size_t, size_t>& item) {
+      return absl::string_view(text).substr(item.first - begin, item.second - item.first);
+    };
+    std::sort(items.begin(), items.end(),
+              [&](const auto& a, const auto& b) { return view(a) < view(b); });
+    out->Truncate(begin);
+    for (const auto& item : items) out->PutRaw(view(item));
+  }
+  --depth_;
+  return true;
+}
+
+// Keys are unique, the last one wins, and their order on the wire means nothing.
+bool MessageEncoder::EncodeMap(const FieldSchema& field, Fields group, Encoding* out) {
+  const MessageSchema& schema = SchemaOf(field.message);
+  std::vector<std::pair<absl::string_view, absl::string_view>> entries;
+  for (size_t i = group.begin; i < group.end; ++i) {
+    WireReader reader(stack_[i].bytes);
+    WireField part;
+    absl::string_view key, value;
+    while (reader.Next(&part)) {
+      const FieldSchema* known = schema.Find(part.number);
+      if (known == nullptr || part.type != WireType::kBytes) {
+        return Fail(absl::StrCat("map entry field ", part.number, " is unknown"));
+      }
+      (part.number == 1 ? key : value) = part.bytes;
+    }
+    if (reader.damaged()) return Fail("map entry is damaged");
+    entries.emplace_back(key, value);
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  size_t unique = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (i + 1 < entries.size() && entries[i + 1].first == entries[i].first) continue;
+    entries[unique++] = entries[i];
+  }
+  out->PutHeader(field.number, Kind::kMap);
+  out->PutVarint(unique);
+  for (size_t i = 0; i < unique; ++i) {
+    EncodeString(entries[i].first, out);
+    EncodeString(entries[i].second, out);
+  }
+  return true;
+}
+
+bool MessageEncoder::EncodeVarints(const FieldSchema& field, Fields group, Encoding* out) {
+  uint64_t count = 0;
+  bool dropped =
+      field.treatment == Treatment::kDropAllZero || field.treatment == Treatment::kDropAllTrue;
+  const uint64_t inert = field.treatment == Treatment::kDropAllTrue ? 1 : 0;
+  bool canonical = true;  // The wire bytes are the canonical ones.
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const WireField& f = stack_[i];
+    if (f.type == WireType::kVarint) {
+      ++count;
+      canonical = false;
+      dropped &= ReadAs(field.type, f.value) == inert;
+      continue;
+    }
+    count += CountVarints(f.bytes);
+    canonical &= field.type == FieldType::kBool ? AllAtMostOne(f.bytes) : !HasHighBit(f.bytes);
+    if (dropped && !ForEachPacked(f.bytes, [&](uint64_t value) {
+          dropped &= ReadAs(field.type, value) == inert;
+        })) {
+      return Fail(absl::StrCat("packed field ", field.number, " is damaged"));
+    }
+  }
+  if (count == 0) {
+    for (size_t i = group.begin; i < group.end; ++i) {
+      if (!stack_[i].bytes.empty()) {
+        return Fail(absl::StrCat("packed field ", field.number, " is damaged"));
+      }
+    }
+    return true;
+  }
+  if (dropped) return true;
+  out->PutHeader(field.number, Kind::kVarintList);
+  out->PutVarint(count);
+  if (canonical && group.end - group.begin == 1) {
+    EncodeString(stack_[group.begin].bytes, out);
+    return true;
+  }
+  ListBody body(out);
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const WireField& f = stack_[i];
+    if (f.type == WireType::kVarint) {
+      body.Add(ReadAs(field.type, f.value));
+    } else if (!ForEachPacked(f.bytes,
+                              [&](uint64_t value) { body.Add(ReadAs(field.type, value)); })) {
+      return Fail(absl::StrCat("packed field ", field.number, " is damaged"));
+    }
+  }
+  body.Finish();
+  return true;
+}
+
+bool MessageEncoder::EncodeFixed(const FieldSchema& field, Fields group, Encoding* out) {
+  const size_t width = field.type == FieldType::kFloat ? 4 : 8;
+  uint64_t count = 0;
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const size_t size = stack_[i].bytes.size();
+    if (size % width != 0) return Fail(absl::StrCat("packed field ", field.number, " is damaged"));
+    count += size / width;
+  }
+  if (count == 0) return true;
+  out->PutHeader(field.number, width == 4 ? Kind::kFixed32List : Kind::kFixed64List);
+  out->PutVarint(count);
+  if (group.end - group.begin == 1) {
+    EncodeString(stack_[group.begin].bytes, out);
+    return true;
+  }
+  ListBody body(out);
+  for (size_t i = group.begin; i < group.end; ++i) body.Add(stack_[i].bytes);
+  body.Finish();
+  return true;
+}
+
+bool MessageEncoder::EncodeUnknown(const MessageSchema& schema, Fields group, Encoding* out) {
+  const uint32_t number = stack_[group.begin].number;
+  if (schema.guarded && !schema.IsInert(number)) {
+    return Fail(absl::StrCat(schema.name, " field ", number,
+                             schema.Find(number) == nullptr
+                                 ? " is unknown"
+                                 : " has another type than the one that is known"));
+  }
+  out->PutHeader(number, Kind::kUnknownList);
+  out->PutVarint(group.end - group.begin);
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const WireField f = stack_[i];
+    out->PutByte(static_cast<char>(f.type));
+    switch (f.type) {
+      case WireType::kVarint:
+        out->PutVarint(f.value);
+        break;
+      case WireType::kBytes:
+        EncodeString(f.bytes, out);
+        break;
+      case WireType::kFixed32:
+      case WireType::kFixed64:
+        out->PutRaw(f.bytes);
+        break;
+    }
+  }
+  return true;
+}
+
+Digest MessageEncoder::DigestOfLong(absl::string_view bytes) {
+  auto [it, added] = digests_.try_emplace(bytes.data());
+  if (added || it->second.first != bytes.size()) it->second = {bytes.size(), Sha256Of(bytes)};
+  return it->second.second;
+}
+
+void MessageEncoder::EncodeString(absl::string_view bytes, Encoding* out) {
+  if (!IsLong(bytes)) {
+    out->PutByte(kInline);
+    out->PutBlob(bytes);
+    return;
+  }
+  out->PutByte(kHashed);
+  out->PutVarint(bytes.size());
+  out->PutRaw(DigestOfLong(bytes).bytes());
+}
+
+bool MessageEncoder::Resolve(Fields payload, absl::optional<absl::string_view>* bytes) {
+  const MessageSchema& schema = SchemaOf(HloMessage::kPayload);
+  Fields fields;
+  if (!ReadMerged(schema, payload, &fields)) return false;
+  for (size_t i = fields.begin; i < fields.end; ++i) {
+    const WireField& f = stack_[i];
+    const FieldSchema* known = schema.Find(f.number);
+    if (known == nullptr || !WireTypeFits(*known, f.type)) {
+      return Fail(absl::StrCat("payload field ", f.number, " is unknown"));
+    }
+    if (f.number == 1) {
+      *bytes = f.bytes;
+    } else if (f.value >= payloads_->rows.size()) {
+      return Fail(absl::StrCat("payload ", static_cast<int64_t>(f.value), " does not exist"));
+    } else {
+      *bytes = payloads_->rows[f.value];
+      payloads_->referenced[f.value] = true;
+    }
+  }
+  Release(fields);
+  return true;
+}
+
+bool MessageEncoder::NoteMetadataPayloads(absl::string_view metadata) {
+  constexpr uint32_t kMetadataPayload = 20;
+  const size_t begin = stack_.size();
+  WireReader reader(metadata);
+  WireField field;
+  while (reader.Next(&field)) {
+    if (field.number == kMetadataPayload && field.type == WireType::kBytes) {
+      stack_.push_back(field);
+    }
+  }
+  if (reader.damaged()) return Fail("metadata is damaged");
+  absl::optional<absl::string_view> ignored;
+  const bool resolved = Resolve({begin, stack_.size()}, &ignored);
+  stack_.resize(begin);
+  return resolved;
+}
+
+}  // namespace neffcache

@@ -1,0 +1,227 @@
+#include "graph/module_description.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "graph/computation_writer.h"
+#include "graph/dropped_data.h"
+#include "graph/encoding.h"
+#include "graph/hlo_schema.h"
+#include "graph/message_encoder.h"
+#include "graph/numbering.h"
+#include "io/status_macros.h"
+
+namespace neffcache {
+namespace {
+
+constexpr uint32_t kComputations = 3;
+constexpr uint32_t kHostProgramShape = 4;
+constexpr uint32_t kStackFrameIndex = 17;
+constexpr uint32_t kPayloads = 22;
+
+class Describer {
+ public:
+  Describer(HloIndex& index, NativeKernels& kernels)
+      : index_(index),
+        payloads_{index.payloads, std::vector<bool>(index.payloads.size())},
+        encoder_(&payloads_),
+        writer_(index, numbering_, encoder_, kernels, dropped_) {}
+
+  absl::StatusOr<DescriptionDigests> Run(GraphOrder order) {
+    if (!index_.opaque_reason.empty()) return absl::InvalidArgumentError(index_.opaque_reason);
+    if (order == GraphOrder::kCanonical) {
+      RETURN_IF_ERROR(NumberCanonically(index_, writer_, &numbering_));
+      RETURN_IF_ERROR(Failure());
+    } else {
+      ASSIGN_OR_RETURN(numbering_, WrittenNumbering(index_));
+    }
+    out_.PutBlob(DescriptionTag(order));
+    dropped_.Note(DroppedData::Kind::kModuleName, index_.name);
+    WriteAll();
+    RETURN_IF_ERROR(Failure());
+    out_.FlushInto(hash_, 0);
+    return DescriptionDigests{hash_.Finish(), dropped_.Finish()};
+  }
+
+ private:
+  absl::Status Failure() const {
+    return encoder_.error().empty() ? absl::OkStatus()
+                                    : absl::InvalidArgumentError(encoder_.error());
+  }
+
+  bool WriteAll() {
+    out_.PutVarint(index_.computations.size());
+    for (uint32_t computation : numbering_.computation_at) {
+      if (!writer_.WriteComputation(index_.computations[computation], References::kPositions, &out_,
+                                    hash_)) {
+        return false;
+      }
+    }
+    return WriteModuleFields();
+  }
+
+  bool WriteModuleFields() {
+    const MessageSchema& schema = SchemaOf(HloMessage::kModule);
+    MessageEncoder::Fields fields;
+    if (!encoder_.Read(schema, index_.module, &fields, /*without=*/kComputations)) return false;
+    bool has_payloads = false;
+    for (size_t i = fields.begin; i < fields.end;) {
+      const size_t next = encoder_.GroupEnd(i, fields.end);
+      const WireField last = encoder_.At(next - 1);
+      const FieldSchema* known = schema.Find(last.number);
+      const Treatment treatment = known == nullptr ? Treatment::kKeep : known->treatment;
+      if (last.number == kStackFrameIndex && !last.bytes.empty()) {
+        dropped_.Note(DroppedData::Kind::kStackFrames, last.bytes);
+      }
+      if (last.number == kHostProgramShape) writer_.NoteParameterNames(last.bytes);
+      if (treatment == Treatment::kSchedule) {
+        if (!WriteSchedule({i, next})) return false;
+      } else if (treatment == Treatment::kPayloads) {
+        has_payloads = true;
+      } else if (treatment != Treatment::kNumber) {
+        if (!encoder_.EncodeGroup(schema, {i, next}, &out_)) return false;
+      }
+      out_.FlushInto(hash_);
+      i = next;
+    }
+    encoder_.Release(fields);
+    // Last, since the fields above refer to payloads, too.
+    if (has_payloads) WriteUnreferencedPayloads();
+    out_.PutVarint(0);
+    out_.PutVarint(numbering_.computation_position[index_.entry]);
+    return true;
+  }
+
+  // Nothing known refers to these, so their place in the table may mean something.
+  void WriteUnreferencedPayloads() {
+    const auto& referenced = payloads_.referenced;
+    const auto unreferenced = std::count(referenced.begin(), referenced.end(), false);
+    if (unreferenced == 0) return;
+    out_.PutHeader(kPayloads, Kind::kStringList);
+    out_.PutVarint(static_cast<uint64_t>(unreferenced));
+    for (size_t i = 0; i < referenced.size(); ++i) {
+      if (referenced[i]) continue;
+      out_.PutVarint(i);
+      encoder_.EncodeString(payloads_.rows[i], &out_);
+      out_.FlushInto(hash_);
+    }
+  }
+
+  // A total order per computation: by the computation's position, the positions of instructions.
+  bool WriteSchedule(MessageEncoder::Fields group) {
+    const MessageSchema& schema = SchemaOf(HloMessage::kSchedule);
+    MessageEncoder::Fields fields;
+    if (!encoder_.ReadMerged(schema, group, &fields)) return false;
+    const uint32_t number = encoder_.At(group.begin).number;
+    absl::flat_hash_map<uint32_t, absl::string_view> entries;
+    for (size_t i = fields.begin; i < fields.end; ++i) {
+      const WireField& field = encoder_.At(i);
+      if (field.number != 1 || field.type != WireType::kBytes) {
+        return encoder_.Fail(absl::StrCat("schedule field ", field.number, " is unknown"));
+      }
+      uint32_t computation = 0;
+      absl::string_view entry;
+      if (!ReadScheduleEntry(field.bytes, &computation, &entry)) return false;
+      entries[computation] = entry;  // Of equal keys the last one stands.
+    }
+    encoder_.Release(fields);
+    std::vector<std::pair<uint32_t, absl::string_view>> sorted;  // By position.
+    for (const auto& [computation, entry] : entries) {
+      sorted.emplace_back(numbering_.computation_position[computation], entry);
+    }
+    std::sort(sorted.begin(), sorted.end());
+    out_.PutHeader(number, Kind::kPositionList);
+    out_.PutVarint(sorted.size());
+    for (const auto& [position, entry] : sorted) {
+      out_.PutVarint(position);
+      const uint32_t computation = numbering_.computation_at[position];
+      if (!WriteSequence(index_.computations[computation], entry)) return false;
+      out_.FlushInto(hash_);
+    }
+    return true;
+  }
+
+  bool ReadScheduleEntry(absl::string_view bytes, uint32_t* computation, absl::string_view* entry) {
+    const MessageSchema& schema = SchemaOf(HloMessage::kScheduleEntry);
+    int64_t id = 0;
+    int values = 0;
+    WireReader reader(bytes);
+    WireField field;
+    while (reader.Next(&field)) {
+      const FieldSchema* known = schema.Find(field.number);
+      if (known == nullptr || !WireTypeFits(*known, field.type)) {
+        return encoder_.Fail(absl::StrCat("schedule entry field ", field.number, " is unknown"));
+      }
+      if (field.number == 1) {
+        id = static_cast<int64_t>(field.value);
+      } else {
+        *entry = field.bytes;
+        ++values;
+      }
+    }
+    if (reader.damaged() || values > 1) return encoder_.Fail("a schedule entry is damaged");
+    const auto found = index_.by_id.find(id);
+    if (found == index_.by_id.end()) {
+      return encoder_.Fail(absl::StrCat("scheduled computation ", id, " does not exist"));
+    }
+    *computation = found->second;
+    return true;
+  }
+
+  bool WriteSequence(const ComputationRecord& computation, absl::string_view bytes) {
+    std::vector<uint32_t> positions;
+    bool good = true;
+    const auto take = [&](uint64_t id) {
+      uint32_t offset;
+      if (index_.FindInstruction(computation, static_cast<int64_t>(id), &offset)) {
+        positions.push_back(numbering_.position[computation.first + offset]);
+      } else {
+        good = encoder_.Fail(absl::StrCat("scheduled instruction ", id, " does not exist"));
+      }
+    };
+    WireReader reader(bytes);
+    WireField field;
+    while (good && reader.Next(&field)) {
+      if (field.number != 1 ||
+          (field.type != WireType::kVarint && field.type != WireType::kBytes)) {
+        return encoder_.Fail(
+            absl::StrCat("instruction sequence field ", field.number, " is unknown"));
+      }
+      if (field.type == WireType::kVarint) {
+        take(field.value);
+      } else if (!ForEachPacked(field.bytes, take)) {
+        return encoder_.Fail("a schedule is damaged");
+      }
+    }
+    if (reader.damaged()) return encoder_.Fail("a schedule is damaged");
+    out_.PutVarint(positions.size());
+    for (uint32_t position : positions) out_.PutVarint(position);
+    return good;
+  }
+
+  HloIndex& index_;
+  PayloadTable payloads_;
+  MessageEncoder encoder_;
+  Numbering numbering_;
+  DroppedData dropped_;
+  ComputationWriter writer_;
+  Encoding out_;
+  Sha256 hash_;
+};
+
+}  // namespace
+
+absl::string_view DescriptionTag(GraphOrder order) {
+  return order == GraphOrder::kCanonical ? "neffcache-hlo-1" : "neffcache-hlo-1-exact";
+}
+
+absl::StatusOr<DescriptionDigests> DescribeModule(HloIndex& index, GraphOrder order,
+                                                  NativeKernels& kernels) {
+  return Describer(index, kernels).Run(order);
+}
+
+}  // namespace neffcache
