@@ -199,6 +199,7 @@ TEST_F(CallsTest, AShortCallEndsAtItsDeadline) {
   Connect();
   const absl::Status status = client_->Lookup({KeyHex(1)}).status();
   release.Notify();
+  daemon_.Stop();
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(FromDaemon(status));
 }

@@ -32,6 +32,9 @@ class ClientTest : public ::testing::Test {
     spec_.bundle = "bundle";
   }
 
+  // Its calls use what the test owns.
+  void TearDown() override { daemon_.Stop(); }
+
   void Connect() { client_ = *Client::Create(options_); }
 
   IdentifiedSpec Identified() const { return *IdentifySpec(spec_); }
