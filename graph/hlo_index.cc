@@ -80,7 +80,7 @@ class Indexer {
       }
       return nullptr;
     }
-    if (!WireTypeFits(*known, field.type)) {
+    if (!schema.Fits(field.number, field.type)) {
       Opaque(absl::StrCat(schema.name, " field ", field.number,
                           " has another type than the one that is known"));
       return nullptr;
@@ -187,30 +187,41 @@ class Indexer {
     return absl::OkStatus();
   }
 
-  // Ids must differ within a computation. Mostly they ascend in steps of one, as written; where
-  // they do not, a sorted list finds them.
+  // Ids must differ within a computation. Mostly they are close together, and a table finds them;
+  // where they are not, a sorted list does.
   absl::Status SortIds(const ComputationRecord& computation) {
     const InstructionRecord* const first = &index_.instructions[computation.first];
-    bool dense = true;
-    for (uint32_t i = 0; i < computation.count && dense; ++i)
-      dense = first[i].id == first[0].id + i;
-    std::vector<uint32_t> order;
-    if (!dense) {
-      order.resize(computation.count);
-      std::iota(order.begin(), order.end(), 0u);
-      const auto by_id = [first](uint32_t a, uint32_t b) { return first[a].id < first[b].id; };
-      if (!std::is_sorted(order.begin(), order.end(), by_id)) {
-        std::sort(order.begin(), order.end(), by_id);
+    HloIndex::Ids ids;
+    uint32_t last = ids.base = first[0].id;
+    for (uint32_t i = 1; i < computation.count; ++i) {
+      ids.base = std::min(ids.base, first[i].id);
+      last = std::max(last, first[i].id);
+    }
+    const uint64_t range = uint64_t{last} - ids.base + 1;
+    if (range <= uint64_t{4} * computation.count + 64) {
+      ids.table.assign(range, HloIndex::Ids::kNone);
+      for (uint32_t i = 0; i < computation.count; ++i) {
+        uint32_t& slot = ids.table[first[i].id - ids.base];
+        if (slot != HloIndex::Ids::kNone) return Duplicate(first[slot], first[i]);
+        slot = i;
       }
+    } else {
+      ids.sorted.resize(computation.count);
+      std::iota(ids.sorted.begin(), ids.sorted.end(), 0u);
+      std::sort(ids.sorted.begin(), ids.sorted.end(),
+                [first](uint32_t a, uint32_t b) { return first[a].id < first[b].id; });
       for (uint32_t i = 1; i < computation.count; ++i) {
-        if (first[order[i - 1]].id == first[order[i]].id) {
-          return Malformed(absl::StrCat("instructions ", NameOf(first[order[i - 1]]), " and ",
-                                        NameOf(first[order[i]]), " have one id"));
-        }
+        const InstructionRecord& a = first[ids.sorted[i - 1]];
+        const InstructionRecord& b = first[ids.sorted[i]];
+        if (a.id == b.id) return Duplicate(a, b);
       }
     }
-    index_.sorted_ids.push_back(std::move(order));
+    index_.ids.push_back(std::move(ids));
     return absl::OkStatus();
+  }
+
+  static absl::Status Duplicate(const InstructionRecord& a, const InstructionRecord& b) {
+    return Malformed(absl::StrCat("instructions ", NameOf(a), " and ", NameOf(b), " have one id"));
   }
 
   absl::Status ResolveEdges(ComputationRecord& computation, int64_t root_id) {
@@ -282,15 +293,18 @@ absl::Span<const uint32_t> HloIndex::Callees(const ComputationRecord& computatio
 bool HloIndex::FindInstruction(const ComputationRecord& computation, int64_t id,
                                uint32_t* offset) const {
   const uint32_t low = static_cast<uint32_t>(id);
-  const InstructionRecord* const first = &instructions[computation.first];
-  const std::vector<uint32_t>& order = sorted_ids[computation.index];
-  if (order.empty()) {
-    *offset = low - first->id;  // Wraps for smaller ones.
-    return *offset < computation.count;
+  const Ids& known = ids[computation.index];
+  if (!known.table.empty()) {
+    const uint32_t slot = low - known.base;  // Wraps for smaller ones.
+    if (slot >= known.table.size()) return false;
+    *offset = known.table[slot];
+    return *offset != Ids::kNone;
   }
-  const auto at = std::lower_bound(order.begin(), order.end(), low,
-                                   [first](uint32_t i, uint32_t v) { return first[i].id < v; });
-  if (at == order.end() || first[*at].id != low) return false;
+  const InstructionRecord* const first = &instructions[computation.first];
+  const auto at =
+      std::lower_bound(known.sorted.begin(), known.sorted.end(), low,
+                       [first](uint32_t i, uint32_t value) { return first[i].id < value; });
+  if (at == known.sorted.end() || first[*at].id != low) return false;
   *offset = *at;
   return true;
 }

@@ -9,6 +9,8 @@ namespace neffcache {
 namespace {
 
 constexpr int kDepthLimit = 64;
+constexpr size_t kLongestRemembered = 256;
+constexpr size_t kMostRemembered = 4096;
 
 constexpr char kInline = 0, kHashed = 1;
 
@@ -110,15 +112,27 @@ bool MessageEncoder::Fail(std::string why) {
   return false;
 }
 
-bool MessageEncoder::AllFit(const FieldSchema& field, const WireField* begin,
-                            const WireField* end) {
-  return std::all_of(begin, end, [&](const WireField& f) { return WireTypeFits(field, f.type); });
-}
-
 size_t MessageEncoder::GroupEnd(size_t begin, size_t end) const {
   size_t next = begin + 1;
   while (next < end && stack_[next].number == stack_[begin].number) ++next;
   return next;
+}
+
+bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, Fields* fields,
+                          uint32_t without) {
+  fields->begin = stack_.size();
+  if (!ReadInto(bytes, without)) return Fail(absl::StrCat(schema.name, " is damaged"));
+  Order(schema, fields);
+  return true;
+}
+
+bool MessageEncoder::ReadMerged(const MessageSchema& schema, Fields pieces, Fields* fields) {
+  fields->begin = stack_.size();
+  for (size_t i = pieces.begin; i < pieces.end; ++i) {
+    if (!ReadInto(stack_[i].bytes, 0)) return Fail(absl::StrCat(schema.name, " is damaged"));
+  }
+  Order(schema, fields);
+  return true;
 }
 
 bool MessageEncoder::ReadInto(absl::string_view bytes, uint32_t without) {
@@ -130,43 +144,37 @@ bool MessageEncoder::ReadInto(absl::string_view bytes, uint32_t without) {
   return !reader.damaged();
 }
 
-bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, Fields* fields,
-                          uint32_t without) {
-  fields->begin = stack_.size();
-  if (!ReadInto(bytes, without)) return Fail(absl::StrCat(schema.name, " is damaged"));
-  return Finish(schema, fields);
-}
-
-bool MessageEncoder::ReadMerged(const MessageSchema& schema, Fields pieces, Fields* fields) {
-  fields->begin = stack_.size();
-  for (size_t i = pieces.begin; i < pieces.end; ++i) {
-    if (!ReadInto(stack_[i].bytes, 0)) return Fail(absl::StrCat(schema.name, " is damaged"));
+void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
+  bool sorted = true;
+  int oneof_members = 0;
+  uint32_t before = 0;
+  for (size_t i = fields->begin; i < stack_.size(); ++i) {
+    const uint32_t number = stack_[i].number;
+    sorted &= before <= number;
+    before = number;
+    if (schema.has_oneof) {
+      const FieldSchema* field = schema.Find(number);
+      oneof_members += field != nullptr && field->oneof != 0;
+    }
   }
-  return Finish(schema, fields);
-}
-
-bool MessageEncoder::Finish(const MessageSchema& schema, Fields* fields) {
+  if (oneof_members > 1) KeepLastOfOneofs(schema, fields);
+  if (!sorted) {
+    std::stable_sort(stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin), stack_.end(),
+                     [](const WireField& a, const WireField& b) { return a.number < b.number; });
+  }
   fields->end = stack_.size();
-  if (schema.has_oneof) KeepLastOfOneofs(schema, fields);
-  const auto by_number = [](const WireField& a, const WireField& b) { return a.number < b.number; };
-  const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
-  if (!std::is_sorted(begin, stack_.end(), by_number)) {
-    std::stable_sort(begin, stack_.end(), by_number);
-  }
-  return true;
 }
 
 // Of the members of a oneof the last one stands, without what came before another member.
 void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* fields) {
   const auto oneof_of = [&](const WireField& f) -> uint8_t {
-    const FieldSchema* field = schema.Find(f.number);
-    return field != nullptr && WireTypeFits(*field, f.type) ? field->oneof : 0;
+    return schema.Fits(f.number, f.type) ? schema.Find(f.number)->oneof : 0;
   };
   constexpr size_t kOneofs = 3;  // Numbers that the schema gives out, and 0.
   uint32_t winner[kOneofs] = {};
   bool closed[kOneofs] = {};  // Another member was met: what is before it has been replaced.
-  size_t write = fields->end;
-  for (size_t i = fields->end; i-- > fields->begin;) {
+  size_t write = stack_.size();
+  for (size_t i = write; i-- > fields->begin;) {
     const uint8_t oneof = oneof_of(stack_[i]);
     if (oneof != 0) {
       if (winner[oneof] == 0) winner[oneof] = stack_[i].number;
@@ -178,7 +186,6 @@ void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* field
   }
   const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
   stack_.erase(begin, stack_.begin() + static_cast<std::ptrdiff_t>(write));
-  fields->end = stack_.size();
 }
 
 void MessageEncoder::Replace(Fields* fields, uint32_t number, const WireField& field) {
@@ -209,15 +216,15 @@ bool MessageEncoder::EncodeGroup(const MessageSchema& schema, Fields group, Enco
   const uint32_t number = stack_[group.begin].number;
   const FieldSchema* const field = schema.Find(number);
   if (field == nullptr) return EncodeUnknown(schema, group, out);
-  if (AllFit(*field, &stack_[group.begin], stack_.data() + group.end)) {
-    return EncodeKnown(*field, group, out);
-  }
+  bool all_fit = true;
+  for (size_t i = group.begin; i < group.end; ++i) all_fit &= schema.Fits(number, stack_[i].type);
+  if (all_fit) return EncodeKnown(*field, group, out);
   // Occurrences with a foreign wire type are another field that happens to share the number.
   const size_t copy = stack_.size();
   for (const bool fits : {true, false}) {
     for (size_t i = group.begin; i < group.end; ++i) {
       const WireField occurrence = stack_[i];
-      if (WireTypeFits(*field, occurrence.type) == fits) stack_.push_back(occurrence);
+      if (schema.Fits(number, occurrence.type) == fits) stack_.push_back(occurrence);
     }
     const Fields part = {copy, stack_.size()};
     const bool encoded = part.begin == part.end ||
@@ -303,15 +310,30 @@ bool MessageEncoder::EncodeMessage(const FieldSchema& field, Fields group, Encod
     for (size_t i = group.begin; i < group.end; ++i) filled |= !stack_[i].bytes.empty();
     if (!filled) return true;
   }
+  out->PutHeader(field.number, Kind::kMessage);
+  // Most instructions have a shape that others have, too. Only at the top: nothing is nested deeper
+  // for having been seen before.
+  const absl::string_view bytes = stack_[group.begin].bytes;
+  const bool remembered = field.message == HloMessage::kShape && depth_ == 0 &&
+                          group.end - group.begin == 1 && bytes.size() <= kLongestRemembered;
+  if (remembered) {
+    if (const auto known = shapes_.find(bytes); known != shapes_.end()) {
+      out->PutRaw(known->second);
+      return true;
+    }
+  }
+  const size_t begin = out->size();
   if (depth_ == kDepthLimit) return Fail("messages are nested more than 64 deep");
   ++depth_;
   const MessageSchema& schema = SchemaOf(field.message);
   Fields fields;
   if (!ReadMerged(schema, group, &fields)) return false;
-  out->PutHeader(field.number, Kind::kMessage);
   if (!EncodeFields(schema, fields, out)) return false;
   Release(fields);
   --depth_;
+  if (remembered && shapes_.size() < kMostRemembered) {
+    shapes_.emplace(bytes, std::string(out->view(begin, out->size())));
+  }
   return true;
 }
 
@@ -504,8 +526,7 @@ bool MessageEncoder::Resolve(Fields payload, absl::optional<absl::string_view>* 
   if (!ReadMerged(schema, payload, &fields)) return false;
   for (size_t i = fields.begin; i < fields.end; ++i) {
     const WireField& f = stack_[i];
-    const FieldSchema* known = schema.Find(f.number);
-    if (known == nullptr || !WireTypeFits(*known, f.type)) {
+    if (!schema.Fits(f.number, f.type)) {
       return Fail(absl::StrCat("payload field ", f.number, " is unknown"));
     }
     if (f.number == 1) {

@@ -63,15 +63,12 @@ class MessageEncoder {
   // Notes payload references inside instruction metadata, which is otherwise left out.
   bool NoteMetadataPayloads(absl::string_view metadata);
 
-  // True when all occurrences have the wire type that the schema says.
-  static bool AllFit(const FieldSchema& field, const WireField* begin, const WireField* end);
-
   bool Fail(std::string why);
   const std::string& error() const { return error_; }
 
  private:
   bool ReadInto(absl::string_view bytes, uint32_t without);
-  bool Finish(const MessageSchema& schema, Fields* fields);
+  void Order(const MessageSchema& schema, Fields* fields);
   void KeepLastOfOneofs(const MessageSchema& schema, Fields* fields);
   bool EncodeKnown(const FieldSchema& field, Fields group, Encoding* out);
   bool EncodeUnknown(const MessageSchema& schema, Fields group, Encoding* out);
@@ -88,6 +85,7 @@ class MessageEncoder {
   int depth_ = 0;
   // Long strings are read again where structural digests are needed, but hashed once.
   absl::flat_hash_map<const char*, std::pair<size_t, Digest>> digests_;
+  absl::flat_hash_map<absl::string_view, std::string> shapes_;  // Canonical form by wire form.
   std::string error_;
 };
 

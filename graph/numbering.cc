@@ -15,8 +15,6 @@
 namespace neffcache {
 namespace {
 
-constexpr uint32_t kUnnumbered = UINT32_MAX;
-
 // Callees before their callers. INVALID_ARGUMENT for recursion.
 absl::StatusOr<std::vector<uint32_t>> BottomUp(const HloIndex& index) {
   enum : uint8_t { kNew, kOpen, kDone };
@@ -85,8 +83,9 @@ class CanonicalNumbering {
   absl::Status OrderInstructions(size_t place) {
     const ComputationRecord& computation = index_.computations[bottom_up_[place]];
     RETURN_IF_ERROR(CheckAcyclic(index_, computation, &topological_));
-    const std::vector<uint32_t> order =
-        CanonicalOrder(index_, computation, [&] { return StructuralDigests(place); });
+    const std::vector<uint32_t> order = CanonicalOrder(
+        index_, computation, topological_,
+        [&](absl::Span<const uint32_t> positions) { return StructuralDigests(place, positions); });
     for (uint32_t position = 0; position < computation.count; ++position) {
       numbering_.at_position[computation.first + position] = order[position];
       numbering_.position[computation.first + order[position]] = position;
@@ -94,24 +93,33 @@ class CanonicalNumbering {
     return absl::OkStatus();
   }
 
-  // Of every instruction of a computation: its own fields and the digests of all it depends on.
-  // Equal for equal trees, so it cannot name a node, but it tells most nodes apart.
-  std::vector<Digest> StructuralDigests(size_t place) {
+  // Of every instruction without a position: its own fields, and the positions or digests of all it
+  // depends on. Equal for equal trees, so it cannot name a node, but it tells most nodes apart.
+  std::vector<Digest> StructuralDigests(size_t place, absl::Span<const uint32_t> positions) {
     const ComputationRecord& computation = index_.computations[bottom_up_[place]];
     if (!index_.Callees(computation).empty()) DigestContents(place);
     std::vector<Digest> digests(computation.count);
-    std::vector<Digest> controls;
+    std::vector<std::pair<uint32_t, Digest>> controls;
     Encoding text;
     Sha256 hash;
+    const auto put = [&text](uint32_t position, const Digest& digest) {
+      text.PutVarint(position);
+      if (position == kUnnumbered) text.PutRaw(digest.bytes());
+    };
     for (const uint32_t offset : topological_) {
+      if (positions[offset] != kUnnumbered) continue;
       const InstructionRecord& instruction = index_.instructions[computation.first + offset];
       writer_.WriteInstruction(computation, instruction, References::kOwnFieldsOnly, &text);
-      for (uint32_t operand : index_.Operands(instruction)) text.PutRaw(digests[operand].bytes());
+      for (uint32_t operand : index_.Operands(instruction)) {
+        put(positions[operand], digests[operand]);
+      }
       controls.clear();
-      for (uint32_t control : index_.Controls(instruction)) controls.push_back(digests[control]);
+      for (uint32_t control : index_.Controls(instruction)) {
+        controls.emplace_back(positions[control], digests[control]);
+      }
       std::sort(controls.begin(), controls.end());
       controls.erase(std::unique(controls.begin(), controls.end()), controls.end());
-      for (const Digest& control : controls) text.PutRaw(control.bytes());
+      for (const auto& [position, digest] : controls) put(position, digest);
       for (uint32_t callee : index_.Callees(instruction)) {
         text.PutRaw(numbering_.content[callee].bytes());
       }

@@ -1,9 +1,10 @@
 #include "server/flags.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <cmath>
+#include <cstdlib>
 #include <iostream>
-#include <map>
+#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -72,8 +73,12 @@ void Declare(CLI::App& app, RawFlags& raw) {
       ->capture_default_str();
   app.add_option("--log-level", raw.log_level, "trace, debug, info, warning, error, critical, off.")
       ->capture_default_str();
-  app.set_config("--config", "", "Read options from this INI or TOML file.")
-      ->envname("NEFFCACHE_CONFIG");
+  // This CLI11 reads a config option's environment variable too late.
+  const char* config = std::getenv("NEFFCACHE_CONFIG");
+  const bool configured = config != nullptr && *config != '\0';
+  app.set_config("--config", configured ? config : "",
+                 "Read options from this INI or TOML file; default: $NEFFCACHE_CONFIG.",
+                 configured);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_version_flag("--version", absl::StrCat("neffcached ", NEFFCACHE_VERSION));
 }
@@ -119,30 +124,23 @@ class Checker {
   const std::vector<std::string>& mistakes() const { return mistakes_; }
 
  private:
-  // KB, MB, ... are powers of 1000; KiB, MiB, ... of 1024.
+  // As neffcache-worker reads them: 1 KB is 1 KiB, and so on.
   static bool ParseBytes(const std::string& text, uint64_t& value) {
-    static const std::map<std::string, uint64_t> kUnits = {{"", 1},
-                                                           {"b", 1},
-                                                           {"k", 1000},
-                                                           {"kb", 1000},
-                                                           {"m", 1000000},
-                                                           {"mb", 1000000},
-                                                           {"g", 1000000000},
-                                                           {"gb", 1000000000},
-                                                           {"t", 1000000000000},
-                                                           {"tb", 1000000000000},
-                                                           {"kib", uint64_t{1} << 10},
-                                                           {"mib", uint64_t{1} << 20},
-                                                           {"gib", uint64_t{1} << 30},
-                                                           {"tib", uint64_t{1} << 40}};
+    constexpr absl::string_view kUnits[] = {"k", "m", "g", "t"};
     const size_t digits = text.find_first_not_of("0123456789.");
     const std::string number = text.substr(0, digits);
-    std::string unit = digits == std::string::npos ? "" : text.substr(digits);
-    absl::StripAsciiWhitespace(&unit);
-    const auto it = kUnits.find(absl::AsciiStrToLower(unit));
+    const std::string unit =
+        absl::AsciiStrToLower(digits == std::string::npos ? "" : text.substr(digits));
+    double scale = unit.empty() || unit == "b" ? 1 : 0;
+    for (size_t i = 0; i < std::size(kUnits); ++i) {
+      const absl::string_view one = kUnits[i];
+      if (unit == one || unit == absl::StrCat(one, "b") || unit == absl::StrCat(one, "ib")) {
+        scale = std::ldexp(1.0, 10 * static_cast<int>(i + 1));
+      }
+    }
     double parsed = 0;
-    if (it == kUnits.end() || number.empty() || !absl::SimpleAtod(number, &parsed)) return false;
-    const double bytes = parsed * static_cast<double>(it->second);
+    if (scale == 0 || number.empty() || !absl::SimpleAtod(number, &parsed)) return false;
+    const double bytes = parsed * scale;
     if (bytes > 9e18) return false;
     value = static_cast<uint64_t>(bytes);
     return true;

@@ -21,7 +21,7 @@ struct DaemonConfig {
 
   uint32_t workers = 1;
   std::vector<std::string> worker_toolchains;  // Empty: choose by what is installed.
-  uint64_t worker_memory_bytes = 0;            // Of each worker; 0: the worker's own default.
+  uint64_t worker_memory_bytes = 0;            // Of each worker; 0: a share of the machine's.
   std::string worker_scratch;                  // Node-local; empty: TMPDIR or /var/tmp.
 
   uint64_t inline_limit_bytes = 0;

@@ -79,7 +79,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedWorkers>> StartWorkers(const DaemonConfig
     const char* path = std::getenv("PATH");
     options.toolchains = DefaultToolchains(path != nullptr ? path : "", directory);
   }
-  options.memory_bytes = config.worker_memory_bytes;
+  options.memory_bytes =
+      config.worker_memory_bytes > 0 ? config.worker_memory_bytes : MemoryPerWorker(config.workers);
   ASSIGN_OR_RETURN(options.scratch, PrepareScratch(config.worker_scratch, config.data_dir));
   return EmbeddedWorkers::Start(std::move(options));
 }

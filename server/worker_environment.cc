@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "io/digest.h"
@@ -47,8 +49,8 @@ absl::StatusOr<std::string> ProgramDirectory() {
 std::vector<std::string> DefaultToolchains(absl::string_view path,
                                            const std::string& program_directory) {
   std::error_code error;
-  const fs::path own_shim =
-      fs::canonical(fs::path(program_directory) / ".." / "shim" / std::string(kCompiler), error);
+  const fs::path own_shim = fs::canonical(
+      fs::path(program_directory).parent_path() / "shim" / std::string(kCompiler), error);
   for (const absl::string_view directory : absl::StrSplit(path, ':', absl::SkipEmpty())) {
     const fs::path candidate = fs::path(std::string(directory)) / std::string(kCompiler);
     if (candidate.is_absolute() && IsRealCompiler(candidate, own_shim)) {
@@ -56,6 +58,21 @@ std::vector<std::string> DefaultToolchains(absl::string_view path,
     }
   }
   return {"xla-cpu"};
+}
+
+uint64_t MemoryPerWorker(uint32_t workers) {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_size = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_size <= 0 || workers == 0) return 0;
+  uint64_t memory = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size);
+  // Of cgroup v2 and v1, as a container sees its own; "max" is no number.
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    const absl::StatusOr<std::string> text = ReadWholeFile(path, 100);
+    uint64_t limit = 0;
+    if (text.ok() && absl::SimpleAtoi(*text, &limit)) memory = std::min(memory, limit);
+  }
+  return memory / 10 * 9 / workers;
 }
 
 absl::StatusOr<std::string> PrepareScratch(const std::string& base, const std::string& data_dir) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ absl::StatusOr<std::string> ProgramDirectory();
 // not count.
 std::vector<std::string> DefaultToolchains(absl::string_view path,
                                            const std::string& program_directory);
+
+// What each of `workers` workers may use: nine tenths of the machine's memory, or of its
+// container's limit where that is lower, divided evenly. 0 when it cannot be told.
+uint64_t MemoryPerWorker(uint32_t workers);
 
 // A private, empty directory below `base` (empty: $TMPDIR or /var/tmp), the same for each daemon on
 // this store, so that what a killed one left is cleared. Not below the store: compilers fail on

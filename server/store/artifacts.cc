@@ -18,7 +18,7 @@ absl::Status Damaged(const Digest& digest, absl::string_view why) {
 
 }  // namespace
 
-Artifacts::Artifacts(Database& database, const ContentFiles& files, const RecordFiles& records,
+Artifacts::Artifacts(Database& database, ContentFiles& files, const RecordFiles& records,
                      std::function<absl::Time()> clock)
     : database_(database), files_(files), records_(records), clock_(std::move(clock)) {}
 

@@ -27,7 +27,7 @@ class Artifacts {
  public:
   using Turn = Turns<Digest>::Turn;
 
-  Artifacts(Database& database, const ContentFiles& files, const RecordFiles& records,
+  Artifacts(Database& database, ContentFiles& files, const RecordFiles& records,
             std::function<absl::Time()> clock);
 
   // Puts the artifact where it is kept and adds the rows of it and of its reference by `key` to
@@ -51,7 +51,7 @@ class Artifacts {
   absl::StatusOr<std::vector<Key>> ReferencesOf(const Digest& digest) const;
 
   Database& database_;
-  const ContentFiles& files_;
+  ContentFiles& files_;
   const RecordFiles& records_;
   const std::function<absl::Time()> clock_;
   Turns<Digest> turns_;

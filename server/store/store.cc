@@ -71,7 +71,7 @@ Store::~Store() = default;
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) {
   ASSIGN_OR_RETURN(StoreDirectory directory,
-                   StoreDirectory::Open(options.data_dir, options.db_dir));
+                   StoreDirectory::Open(options.data_dir, options.db_dir, options.database_log));
   auto parts = std::make_unique<Parts>(options, std::move(directory));
   // A full disk does not keep a store from serving.
   parts->commits.PurgeExpired(kPurgeAtOpen).IgnoreError();

@@ -27,6 +27,8 @@ struct StoreOptions {
   // records can still be written; reads go on.
   uint64_t min_free_bytes = uint64_t{64} << 20;
   std::function<absl::Time()> clock = absl::Now;
+  // Receives RocksDB's warnings, a line at a time, from any thread.
+  std::function<void(absl::string_view line)> database_log;
   // For tests: called after each step of a commit or enqueue with its name (docs/formats/store.md),
   // from the thread that does it.
   std::function<void(absl::string_view step)> on_step;
