@@ -1,5 +1,8 @@
 #include "client/shim/cached_compile.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +14,20 @@ namespace {
 constexpr char kToolchain[] = "neuronx-cc";
 // What the compiler ends with when it has nothing better to say.
 constexpr int kGenericExit = 70;
+
+// The client's own deadlines (connecting, silence of the daemon) are shorter.
+constexpr absl::Duration kLongestSilence = absl::Seconds(45);
+constexpr absl::Duration kGrace = absl::Seconds(2);
+// Slower reading and hashing of a graph, or slower downloading, is taken for a hang.
+constexpr double kReadBytesPerSecond = 10e6;
+constexpr double kDownloadBytesPerSecond = 1e6;
+
+absl::Duration LimitOfSilence(const CachedCompileOptions& options) {
+  struct stat info = {};
+  stat(options.command_line.inputs.front().c_str(), &info);
+  return std::min(options.wait + kGrace, kLongestSilence) +
+         absl::Seconds(static_cast<double>(info.st_size) / kReadBytesPerSecond);
+}
 
 // Whether the real compiler here would end in the same way. Trouble with memory or a machine may
 // be over, or elsewhere; the trainer's framework would record it as final.
@@ -57,6 +74,8 @@ Ending Deliver(Client& client, const CompileOutcome& outcome, const CachedCompil
     if (absl::IsResourceExhausted(staging.status())) return Hopeless{std::move(reason)};
     return CompileHere{std::move(reason)};
   }
+  options.on_alive(kLongestSilence + absl::Seconds(static_cast<double>(outcome.artifact->size) /
+                                                   kDownloadBytesPerSecond));
   if (const absl::Status saved = client.Save(outcome, staging->path()); !saved.ok()) {
     // The daemon's disk or ours? Ours fails the compiler as well.
     const absl::Status space = staging->ProbeSpace(outcome.artifact->size);
@@ -97,7 +116,9 @@ Ending CompileThroughCache(Client& client, const CachedCompileOptions& options) 
   wait.timeout = options.wait;
   wait.purpose = CompilePurpose::kTrainer;
   wait.refuse_unknown_toolchain = options.have_compiler;
-  wait.on_progress = [&](const CompileProgress&) { options.on_alive(); };
+  const absl::Duration silence = LimitOfSilence(options);
+  wait.on_progress = [&](const CompileProgress&) { options.on_alive(silence); };
+  options.on_alive(silence);
   absl::StatusOr<CompileOutcome> outcome = client.GetOrCompile(spec, wait);
   if (!outcome.ok()) return OnTrouble(outcome.status(), spec);
   if (outcome->failure.has_value()) return OnFailure(*outcome->failure, options.have_compiler);

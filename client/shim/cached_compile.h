@@ -51,7 +51,9 @@ struct CachedCompileOptions {
   absl::Duration wait;        // For the whole compile.
   bool have_compiler = true;  // False: nothing here can compile, so that waiting for a worker and
                               // passing on any failure are better than giving up.
-  std::function<void()> on_alive = [] {};  // Called now and then while waiting.
+  // Called whenever there is a sign of life. The next one, or the end, comes within `limit` unless
+  // something hangs.
+  std::function<void(absl::Duration limit)> on_alive = [](absl::Duration) {};
 };
 
 // Gets the artifact of a command line into its output, or says why not. Never leaves part of an

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <vector>
 
 namespace neffcache::shim {
@@ -19,6 +20,9 @@ namespace {
 
 constexpr int kStopSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 constexpr int kCrashSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+// The compiler's exit status for any error of its own.
+constexpr int kHangExit = 70;
 
 // Written before the handlers are installed, read by them.
 char real_compiler_path[PATH_MAX];
@@ -28,6 +32,12 @@ char** real_compiler_argv = nullptr;
 // that it is removed once.
 char staging_directory[PATH_MAX];
 std::atomic<bool> staging_present = false;
+
+// The mask of the caller, for the compiler.
+sigset_t original_mask;
+
+timer_t hang_timer;
+bool hang_timer_exists = false;
 
 alignas(16) char crash_stack[64 << 10];
 
@@ -56,24 +66,49 @@ void OnStop(int signal) {
   kill(getpid(), signal);
 }
 
+template <size_t kSize>
+void WriteToStderr(const char (&text)[kSize]) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, kSize - 1);
+}
+
+// Only what is safe in a signal handler. Returns when it cannot.
+void BecomeRealCompiler() {
+  pthread_sigmask(SIG_SETMASK, &original_mask, nullptr);
+  execve(real_compiler_path, real_compiler_argv, environ);
+}
+
 void OnCrash(int signal, siginfo_t* info, void*) {
   RemoveStagingDirectory();
-  RestoreDefault(signal);
   // Sent by somebody (kill -ABRT to get a core file): not a crash, and to be obeyed. abort() shows
   // as SI_TKILL, a fault with a positive code.
-  if (info->si_code == SI_USER || real_compiler_path[0] == '\0') {
-    kill(getpid(), signal);
-    return;
+  if (info->si_code != SI_USER && real_compiler_path[0] != '\0') {
+    WriteToStderr("neffcache: the shim itself failed; compiling here\n");
+    BecomeRealCompiler();
   }
-  constexpr char kMessage[] = "neffcache: the shim itself failed; compiling here\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
-  execve(real_compiler_path, real_compiler_argv, environ);
+  RestoreDefault(signal);
   kill(getpid(), signal);
+}
+
+void OnHang(int) {
+  RemoveStagingDirectory();
+  if (real_compiler_path[0] != '\0') {
+    WriteToStderr("neffcache: the shim itself hangs; compiling here\n");
+    BecomeRealCompiler();
+  }
+  WriteToStderr("neffcache: the shim itself hangs, and there is no compiler here\n");
+  _exit(kHangExit);
+}
+
+void Install(int signal, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
 void ArmLastResort(const std::string& real_compiler, char** argv) {
+  pthread_sigmask(SIG_SETMASK, nullptr, &original_mask);
   if (!real_compiler.empty() && real_compiler.size() < sizeof(real_compiler_path)) {
     std::memcpy(real_compiler_path, real_compiler.c_str(), real_compiler.size() + 1);
     static std::vector<char*> arguments;
@@ -89,9 +124,7 @@ void ArmLastResort(const std::string& real_compiler, char** argv) {
     struct sigaction old = {};
     sigaction(signal, nullptr, &old);
     if (old.sa_handler == SIG_IGN) continue;
-    struct sigaction action = {};
-    action.sa_handler = OnStop;
-    sigaction(signal, &action, nullptr);
+    Install(signal, OnStop);
   }
 
   // A stack of its own for the main thread, whose overflow is one of the crashes.
@@ -105,6 +138,25 @@ void ArmLastResort(const std::string& real_compiler, char** argv) {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(signal, &action, nullptr);
   }
+}
+
+void ExpectSignOfLifeWithin(absl::Duration limit) {
+  if (!hang_timer_exists) {
+    Install(SIGALRM, OnHang);
+    sigset_t alarm_only;
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarm_only, nullptr);
+    // A timer of this kind ends with exec, unlike alarm().
+    struct sigevent event = {};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    hang_timer_exists = timer_create(CLOCK_MONOTONIC, &event, &hang_timer) == 0;
+    if (!hang_timer_exists) return;
+  }
+  struct itimerspec when = {};
+  when.it_value = absl::ToTimespec(limit);
+  timer_settime(hang_timer, 0, &when, nullptr);
 }
 
 bool SetStagingDirectory(const std::string& path) {
@@ -150,6 +202,7 @@ void BecomeProgram(const std::string& path, char** argv) {
     arguments.push_back(*argument);
   }
   arguments.push_back(nullptr);
+  pthread_sigmask(SIG_SETMASK, &original_mask, nullptr);
   execv(path.c_str(), arguments.data());
 }
 

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +34,7 @@ namespace neffcache::shim {
 namespace {
 
 constexpr absl::Duration kConnectTimeout = absl::Seconds(2);
+constexpr absl::Duration kStartLimit = absl::Seconds(10);
 constexpr absl::Duration kSilenceTimeout = absl::Seconds(30);
 // As a shell ends for a command that it cannot find.
 constexpr int kNoCompilerExit = 127;
@@ -100,8 +102,13 @@ class Call {
     options.daemon = settings_.daemon;
     options.wait = settings_.wait;
     options.have_compiler = compiler_.ok();
-    options.on_alive = [&] { progress.Tick(absl::Now()); };
+    options.on_alive = [&](absl::Duration limit) {
+      ExpectSignOfLifeWithin(limit);
+      progress.Tick(absl::Now());
+    };
 
+    // gRPC starts its threads here, or waits for ones that it cannot start.
+    options.on_alive(std::min(kStartLimit, settings_.wait + kConnectTimeout));
     ClientOptions client_options;
     client_options.daemon = settings_.daemon;
     client_options.connect_timeout = kConnectTimeout;

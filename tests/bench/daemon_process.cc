@@ -1,44 +1,45 @@
 #include "tests/bench/daemon_process.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <grpcpp/channel.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "io/file.h"
 #include "tests/bench/measurement.h"
-#include "transport/channel.h"
 
 namespace neffcache::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartLimit{30};
+constexpr absl::Duration kStartLimit = absl::Seconds(30);
+constexpr uint64_t kLongestAddress = 4096;
+constexpr uint64_t kLongestLog = 1 << 20;
 
-// Free when asked; the daemon refuses to start on a port that somebody took since.
-int FreePort() {
-  const Fd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (bind(fd.get(), generic, size) != 0 || getsockname(fd.get(), generic, &size) != 0) {
-    Require(absl::ErrnoToStatus(errno, "finding a free port"));
+// What a file says, once it exists; the daemon writes it whole.
+std::string AwaitAddress(const std::string& path, pid_t daemon, const std::string& log) {
+  const absl::Time deadline = absl::Now() + kStartLimit;
+  while (true) {
+    absl::StatusOr<std::string> text = ReadWholeFile(path, kLongestAddress);
+    if (text.ok()) return std::string(absl::StripAsciiWhitespace(*text));
+    if (waitpid(daemon, nullptr, WNOHANG) != 0 || absl::Now() > deadline) {
+      kill(daemon, SIGTERM);
+      Require(absl::UnavailableError(absl::StrCat("neffcached did not come up: ",
+                                                  ReadWholeFile(log, kLongestLog).value_or(""))));
+    }
+    absl::SleepFor(absl::Milliseconds(5));
   }
-  return ntohs(address.sin_port);
 }
 
 }  // namespace
@@ -46,10 +47,10 @@ int FreePort() {
 DaemonProcess::DaemonProcess(const std::string& program) {
   directory_ = (std::filesystem::temp_directory_path() / "neffcache-bench-XXXXXX").string();
   if (mkdtemp(directory_.data()) == nullptr) Require(absl::ErrnoToStatus(errno, directory_));
-  address_ = absl::StrCat("127.0.0.1:", FreePort());
-
-  std::vector<std::string> arguments = {
-      program, "--data-dir", directory_ + "/data", "--listen", address_, "--workers", "0"};
+  const std::string address_file = directory_ + "/address";
+  std::vector<std::string> arguments = {program,    "--data-dir",     directory_ + "/data",
+                                        "--listen", "127.0.0.1:0",    "--workers",
+                                        "0",        "--address-file", address_file};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -63,11 +64,7 @@ DaemonProcess::DaemonProcess(const std::string& program) {
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) Require(absl::ErrnoToStatus(error, absl::StrCat("running ", program)));
 
-  const std::shared_ptr<grpc::Channel> channel = OpenChannel(address_);
-  if (!channel->WaitForConnected(std::chrono::system_clock::now() + kStartLimit)) {
-    kill(pid_, SIGTERM);
-    Require(absl::UnavailableError(absl::StrCat("neffcached did not come up; see ", log)));
-  }
+  address_ = AwaitAddress(address_file, pid_, log);
 }
 
 DaemonProcess::~DaemonProcess() {

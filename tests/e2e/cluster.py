@@ -120,9 +120,10 @@ class Cluster:
         for process in self._clients + self.workers + ([self.daemon] if self.daemon else []):
             if process.running:
                 process.kill() if kind else process.stop()
-        if kind:
-            for log in sorted(self.directory.glob("*.log")):
-                print(f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}", file=sys.stderr)
+        for log in sorted(self.directory.glob("*.log")):  # pytest shows it when the test fails.
+            text = log.read_text(errors="replace")
+            if text:
+                print(f"--- {log.name}\n{text[-4000:]}", file=sys.stderr)
 
     def log_path(self, name: str) -> pathlib.Path:
         self._serial += 1

@@ -44,3 +44,4 @@ def fake_cluster(tmp_path: pathlib.Path, compiler):
     """A daemon without workers of its own; a test starts workers that run `compiler`."""
     with Cluster(tmp_path, env=compiler.environment()) as running:
         yield running
+        compiler.release()  # Workers finish what they run before they leave.

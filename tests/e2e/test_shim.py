@@ -75,7 +75,8 @@ def test_miss_waits_for_the_compile_and_hit_runs_no_compiler(trainer, compiler, 
 
 def test_shim_waits_for_a_compile_that_somebody_else_began(trainer, compiler, cluster_with_worker, graph):
     compiler.hold()
-    other = cluster_with_worker.start("precompile", "--toolchain", "neuronx-cc", graph, "--", "--target=trn1")
+    other = cluster_with_worker.start("precompile", "--toolchain", "neuronx-cc", graph, "--", "--framework=XLA",
+                                      "--target=trn1")
     compiler.wait_for_compiles(1)
     shim = trainer.start(*trainer.command(graph))
     eventually(lambda: cluster_with_worker.stats()["compiles_joined"] == 1, "the shim waits too")

@@ -127,16 +127,21 @@ TEST_F(CachedCompileTest, WithoutACompilerItWaitsForAWorker) {
   EXPECT_TRUE(std::holds_alternative<Served>(CompileThroughCache(client_, options_)));
 }
 
-TEST_F(CachedCompileTest, ProgressIsPassedOn) {
-  int alive = 0;
-  options_.on_alive = [&] { ++alive; };
+TEST_F(CachedCompileTest, EveryStepIsASignOfLifeWithALimitForTheNext) {
+  std::vector<absl::Duration> limits;
+  options_.on_alive = [&](absl::Duration limit) { limits.push_back(limit); };
   client_.compile = [&](const CompileSpec&, const WaitOptions& options) {
+    EXPECT_EQ(limits.size(), 1u);
     options.on_progress(CompileProgress{});
     options.on_progress(CompileProgress{});
+    EXPECT_EQ(limits.size(), 3u);
     return outcome_;
   };
+  outcome_->artifact->size = 100'000'000;
   CompileThroughCache(client_, options_);
-  EXPECT_EQ(alive, 2);
+  ASSERT_EQ(limits.size(), 4u);
+  EXPECT_LT(limits[2], absl::Minutes(1));
+  EXPECT_GT(limits[3], absl::Minutes(1)) << "a large download takes its time";
 }
 
 TEST_F(CachedCompileTest, ADeterministicFailureIsRepeated) {
