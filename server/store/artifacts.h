@@ -14,6 +14,7 @@
 #include "server/store/content.h"
 #include "server/store/content_files.h"
 #include "server/store/database.h"
+#include "server/store/entry.h"
 #include "server/store/record_files.h"
 #include "server/store/row_codec.h"
 #include "server/store/turns.h"
@@ -35,6 +36,9 @@ class Artifacts {
   // must be held until the batch is written.
   absl::StatusOr<Turn> Place(StagedContent artifact, const Key& key, Batch& batch);
 
+  // The same for a file that is there, which the caller has checked.
+  absl::StatusOr<Turn> Adopt(const Artifact& artifact, const Key& key, Batch& batch);
+
   // See Store::OpenContent.
   absl::StatusOr<ContentReader> Open(const Digest& digest);
   // See Store::Quarantine.
@@ -43,6 +47,8 @@ class Artifacts {
   uint64_t damaged() const { return damaged_; }
 
  private:
+  // Adds an artifact's rows; `known` is counted already.
+  void PutRows(const Digest& digest, const ArtifactRow& row, bool known, Batch& batch) const;
   absl::StatusOr<absl::optional<ArtifactRow>> FindRow(const Digest& digest) const;
   absl::StatusOr<ContentReader> OpenPlaced(const Digest& digest, const ArtifactRow& row) const;
   absl::StatusOr<ContentReader> OpenChecked(const Digest& digest) const;

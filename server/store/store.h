@@ -57,6 +57,13 @@ struct StoreCounts {
   uint64_t damaged = 0;  // Found since Open.
 };
 
+// What a rebuild found among the record files.
+struct RebuildCounts {
+  uint64_t taken_up = 0;
+  uint64_t known = 0;    // Already in the database.
+  uint64_t damaged = 0;  // The record or its artifact; left where it is.
+};
+
 // Everything that a daemon keeps: entries, artifacts, graphs, logs, bundles and the queue, in
 // RocksDB and in digest-named files beside it (layout: docs/formats/store.md).
 //
@@ -151,6 +158,11 @@ class Store {
                                  absl::string_view module) const;
 
   absl::StatusOr<StoreCounts> Count() const;
+
+  // Takes up the entries of record files that the database does not know, each after a check of its
+  // artifact's bytes: for a database that was lost (delete db/, open, then this). Failures, the
+  // queue and the uses are lost with a database.
+  absl::StatusOr<RebuildCounts> RebuildIndex();
 
  private:
   struct Parts;
