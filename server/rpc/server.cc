@@ -41,6 +41,8 @@ struct Server::Parts {
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options, Store& store,
                                                       CompileDispatcher& dispatcher) {
   ASSIGN_OR_RETURN(ListenAddress address, ListenAddress::Parse(options.listen));
+  // gRPC would log a page and not say why.
+  if (address.port != 0) RETURN_IF_ERROR(address.TryBind());
   // Both are switches of the process, read when a server is built.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();

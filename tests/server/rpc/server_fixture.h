@@ -61,12 +61,14 @@ class ServerTest : public ::testing::Test {
     std::filesystem::remove_all(directory_, error);
   }
 
-  void StartServer(ServiceLimits limits = {}) {
+  void StartServer(ServiceLimits limits = {}) { ServeWith(dispatcher_, limits); }
+
+  void ServeWith(CompileDispatcher& dispatcher, ServiceLimits limits = {}) {
     server_.reset();
     ServerOptions options;
     options.listen = "127.0.0.1:0";
     options.limits = limits;
-    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, *store_, dispatcher_);
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, *store_, dispatcher);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = OpenChannel(server_->address(), Connection::kOwn);

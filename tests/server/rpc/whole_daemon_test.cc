@@ -1,0 +1,221 @@
+#include "graph/fingerprint.h"
+#include "tests/server/rpc/server_fixture.h"
+#include "transport/limits.h"
+
+namespace neffcache {
+namespace {
+
+// The server over the real dispatcher and store: what the fake dispatcher takes for granted.
+class WholeDaemonTest : public ServerTest {
+ protected:
+  using CompileStream = grpc::ClientReaderWriter<v1::CompileRequest, v1::CompileEvent>;
+  using WorkStream = grpc::ClientReaderWriter<v1::WorkerMessage, v1::DaemonMessage>;
+
+  void SetUp() override {
+    ServerTest::SetUp();
+    live_ = CompileDispatcher::Open(*store_, {}).value();
+    ServeWith(*live_);
+  }
+  void TearDown() override {
+    server_.reset();
+    live_.reset();
+    ServerTest::TearDown();
+  }
+
+  static KeyMaterial MaterialOf(const std::string& graph) {
+    KeyMaterial material = ServerTest::MaterialOf(graph);
+    material.fingerprint = IdentifyGraph(graph).value().fingerprint;
+    return material;
+  }
+
+  // One client: sends the graph when asked, and keeps the last event.
+  struct Client {
+    std::unique_ptr<grpc::ClientContext> context;
+    std::unique_ptr<CompileStream> stream;
+    v1::CompileEvent event;
+
+    bool Next() { return stream->Read(&event); }
+    // Skips news until the result or the status.
+    grpc::Status ToTheEnd() {
+      v1::CompileEvent next;
+      while (stream->Read(&next)) event = next;
+      return stream->Finish();
+    }
+  };
+  Client Ask(const std::string& graph) {
+    Client client{Call(), nullptr, {}};
+    client.stream = cache_->Compile(client.context.get());
+    v1::CompileRequest request;
+    *request.mutable_start()->mutable_material() = ToWire(MaterialOf(graph));
+    client.stream->Write(request);
+    return client;
+  }
+  static void Upload(Client& client, const std::string& graph) {
+    v1::CompileRequest request;
+    request.mutable_graph()->set_data(ZstdCompress(graph));
+    client.stream->Write(request);
+    request.mutable_graph_end()->set_size(graph.size());
+    request.mutable_graph_end()->set_digest(std::string(Sha256Of(graph).bytes()));
+    client.stream->Write(request);
+  }
+
+  // Until this many clients wait for the graph's compile; false after 20 s.
+  bool AwaitWaiters(const std::string& graph, uint32_t count) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    while (absl::Now() < deadline) {
+      const absl::optional<CompileView> view = live_->FindCompile(ComputeKey(MaterialOf(graph)));
+      if (view.has_value() && view->waiters == count) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
+  struct Worker {
+    std::unique_ptr<grpc::ClientContext> context;
+    std::unique_ptr<WorkStream> stream;
+    uint64_t id = 0;
+    v1::Lease lease;
+  };
+  Worker Connect(const std::string& name) {
+    Worker worker{Call(), nullptr, 0, {}};
+    worker.stream = worker_->Work(worker.context.get());
+    v1::WorkerMessage message;
+    v1::WorkerHello& hello = *message.mutable_hello();
+    hello.set_name(name);
+    *hello.add_toolchains() = ToWire(MaterialOf("x").toolchain);
+    hello.set_slots(1);
+    hello.set_memory_bytes(uint64_t{64} << 30);
+    worker.stream->Write(message);
+    v1::DaemonMessage welcome;
+    EXPECT_TRUE(worker.stream->Read(&welcome));
+    worker.id = welcome.welcome().worker_id();
+    return worker;
+  }
+  static bool TakeLease(Worker& worker) {
+    v1::DaemonMessage message;
+    if (!worker.stream->Read(&message) || !message.has_lease()) return false;
+    worker.lease = message.lease();
+    return true;
+  }
+  std::string GraphOf(const Worker& worker) {
+    v1::FetchGraphRequest request;
+    request.set_worker_id(worker.id);
+    request.set_token(worker.lease.token());
+    auto context = Call();
+    auto reader = worker_->FetchGraph(context.get(), request);
+    std::string data;
+    v1::FetchGraphResponse piece;
+    while (reader->Read(&piece)) data += piece.data();
+    EXPECT_TRUE(reader->Finish().ok());
+    return ZstdDecompress(data, 1 << 30).value();
+  }
+  grpc::Status Finish(const Worker& worker, const std::string& artifact, bool& committed) {
+    v1::FinishResponse response;
+    auto context = Call();
+    auto writer = worker_->Finish(context.get(), &response);
+    v1::FinishRequest request;
+    v1::FinishStart& start = *request.mutable_start();
+    start.set_worker_id(worker.id);
+    start.set_token(worker.lease.token());
+    *start.mutable_artifact() = ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+    writer->Write(request);
+    request.set_artifact(artifact);
+    writer->Write(request);
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    committed = response.committed();
+    return status;
+  }
+
+  std::unique_ptr<CompileDispatcher> live_;
+};
+
+TEST_F(WholeDaemonTest, AGraphGoesInIsCompiledOnceAndEveryClientGetsIt) {
+  const std::string graph = "a graph of no known form";
+  Client first = Ask(graph);
+  ASSERT_TRUE(first.Next());
+  ASSERT_TRUE(first.event.has_need_graph());
+  Client second = Ask(graph);
+  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  Upload(first, graph);
+  ASSERT_TRUE(first.Next());
+  EXPECT_TRUE(first.event.has_queued());
+
+  Worker worker = Connect("w1");
+  ASSERT_TRUE(TakeLease(worker));
+  EXPECT_EQ(GraphOf(worker), graph);
+  const std::string artifact = Noise(500'000);
+  bool committed = false;
+  ASSERT_TRUE(Finish(worker, artifact, committed).ok());
+  EXPECT_TRUE(committed);
+
+  for (Client* client : {&first, &second}) {
+    EXPECT_TRUE(client->ToTheEnd().ok());
+    ASSERT_TRUE(client->event.has_ready());
+    EXPECT_TRUE(client->event.ready().compiled());
+    EXPECT_EQ(client->event.ready().entry().ready().digest(), Sha256Of(artifact).bytes());
+  }
+  Client third = Ask(graph);
+  EXPECT_TRUE(third.ToTheEnd().ok());
+  EXPECT_FALSE(third.event.ready().compiled());
+  const v1::Stats stats = Stats();
+  EXPECT_EQ(stats.compiles_done(), 1u);
+  EXPECT_EQ(stats.compiles_joined(), 1u);
+  EXPECT_EQ(stats.hits(), 1u);
+  EXPECT_EQ(stats.workers(), 1u);
+}
+
+TEST_F(WholeDaemonTest, ALostWorkersCompileIsTakenOverAndItsLateResultRefused) {
+  const std::string graph = "a graph";
+  Client client = Ask(graph);
+  ASSERT_TRUE(client.Next());
+  Upload(client, graph);
+  Worker lost = Connect("lost");
+  ASSERT_TRUE(TakeLease(lost));
+  Worker other = Connect("other");
+  lost.context->TryCancel();
+  ASSERT_TRUE(TakeLease(other));
+  EXPECT_NE(other.lease.token(), lost.lease.token());
+  bool committed = false;
+  EXPECT_THAT(Finish(lost, "late", committed), FailsWith(grpc::FAILED_PRECONDITION, "void"));
+  ASSERT_TRUE(Finish(other, "good", committed).ok());
+  EXPECT_TRUE(client.ToTheEnd().ok());
+  EXPECT_EQ(client.event.ready().entry().ready().digest(), Sha256Of("good").bytes());
+}
+
+TEST_F(WholeDaemonTest, AnUploadThatBreaksOffIsAskedOfTheNextClient) {
+  const std::string graph = "a graph";
+  Client first = Ask(graph);
+  ASSERT_TRUE(first.Next());
+  ASSERT_TRUE(first.event.has_need_graph());
+  Client second = Ask(graph);
+  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  first.context->TryCancel();
+  while (second.Next() && !second.event.has_need_graph()) {
+  }
+  ASSERT_TRUE(second.event.has_need_graph());
+  Upload(second, graph);
+  ASSERT_TRUE(second.Next());
+  EXPECT_TRUE(second.event.has_queued());
+}
+
+TEST_F(WholeDaemonTest, AGraphWithAnotherFingerprintIsRefused) {
+  Client client = Ask("the claimed graph");
+  ASSERT_TRUE(client.Next());
+  Upload(client, "another graph");
+  EXPECT_EQ(client.ToTheEnd().error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST_F(WholeDaemonTest, ShutdownEndsWaitsAndDrainsWorkers) {
+  Worker worker = Connect("w1");
+  Client client = Ask("a graph");
+  ASSERT_TRUE(client.Next());
+  live_->Shutdown();
+  EXPECT_EQ(client.ToTheEnd().error_code(), grpc::UNAVAILABLE);
+  v1::DaemonMessage message;
+  ASSERT_TRUE(worker.stream->Read(&message));
+  EXPECT_TRUE(message.has_drain());
+}
+
+}  // namespace
+}  // namespace neffcache
