@@ -11,7 +11,8 @@
 
 namespace neffcache {
 
-absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path) {
+absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
+                           ShouldStop should_stop) {
   DownloadRequest request;
   request.kind = v1::FetchRequest::KIND_ARTIFACT;
   request.doing = absl::StrCat("fetching artifact ", artifact.digest);
@@ -24,8 +25,10 @@ absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const s
   // First, so that an output that cannot be written costs no download.
   ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedFile> file,
                    VerifiedFile::Create(path, *digest, artifact.size));
-  RETURN_IF_ERROR(Download(daemon, request,
-                           [&file](const grpc::ByteBuffer& piece) { return file->Append(piece); }));
+  RETURN_IF_ERROR(Download(daemon, request, [&](const grpc::ByteBuffer& piece) {
+    if (should_stop()) return absl::CancelledError(absl::StrCat(request.doing, ": interrupted"));
+    return file->Append(piece);
+  }));
   return file->Commit();
 }
 

@@ -12,8 +12,15 @@
 
 namespace neffcache {
 
-// As Client::Fetch().
-absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path);
+// Whether to give up, asked for each piece.
+using ShouldStop = absl::FunctionRef<bool()>;
+inline bool NeverStop() {
+  return false;
+}
+
+// As Client::Fetch(). CANCELLED, and no file: `should_stop` said so.
+absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
+                           ShouldStop should_stop = NeverStop);
 
 // Gives a kept log or graph, decompressed, to `sink` as it arrives. DATA_LOSS, after the bytes were
 // given: they do not have the digest. RESOURCE_EXHAUSTED: more than `limit` bytes.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/json.h"
 #include "client/cli/target.h"
 #include "client/cli/text.h"
@@ -52,7 +53,8 @@ absl::Status FetchArtifact(Daemon& daemon, const Target& target, const std::stri
     ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(artifact.digest));
     RETURN_IF_ERROR(WriteVerified(output, *state.inline_artifact, digest));
   } else {
-    RETURN_IF_ERROR(FetchVerified(daemon, artifact, output));
+    const InterruptGuard guard;  // Or half an artifact stays beside the output.
+    RETURN_IF_ERROR(FetchVerified(daemon, artifact, output, InterruptGuard::requested));
   }
   console.document()["artifact"] = ToJson(artifact);
   console.Print(

@@ -126,6 +126,14 @@ class Precompile {
     return item.result->compiled ? "compiled" : "hit";
   }
 
+  // What the compile took, then or now; for a failure, how long it took to learn of it.
+  static std::string TimeOf(const CompileBatch::Item& item) {
+    if (!item.result.ok()) return "-";
+    if (item.result->failure.has_value()) return DurationText(item.took);
+    const absl::Duration time = item.result->compile_time;
+    return time == absl::ZeroDuration() ? "-" : DurationText(time);
+  }
+
   void ShowGraphs(const CompileBatch& batch) {
     Table table;
     Json& rows = console_.document()["graphs"] = Json::array();
@@ -138,10 +146,8 @@ class Precompile {
       } else {
         const CompileBatch::Item& item = batch.items()[graphs_[i].item];
         AddOutcome(item, row);
-        const bool timed = item.result.ok() && item.result->artifact.has_value() &&
-                           item.result->compile_time != absl::ZeroDuration();
-        table.Add({StateOf(item), timed ? DurationText(item.result->compile_time) : "-",
-                   item.spec.key.Hex().substr(0, 16), options_.graphs[i]});
+        table.Add(
+            {StateOf(item), TimeOf(item), item.spec.key.Hex().substr(0, 16), options_.graphs[i]});
       }
       rows.push_back(std::move(row));
     }

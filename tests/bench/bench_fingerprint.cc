@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "graph/fingerprint.h"
@@ -27,34 +26,37 @@ void WriteFile(const std::string& path, absl::string_view bytes) {
   Require(file->Commit(Durability::kBuffered));
 }
 
-// The time of one of several calls in a row: what a small graph takes is below the clock's noise.
-double SecondsOf(int rounds, int repeat, absl::FunctionRef<void()> call) {
-  const std::vector<absl::Duration> times = TimeEach(rounds, [&] {
-    for (int i = 0; i < repeat; ++i) call();
-  });
-  return absl::ToDoubleSeconds(Best(times)) / repeat;
-}
-
 // Against the program, which for a small file is all start-up, and against the same hash function
 // in this process.
 void Measure(const std::string& name, const std::string& path, int rounds, Report& report) {
   absl::StatusOr<FileContents> contents = FileContents::Load(path);
   Require(contents.status());
   const double megabytes = static_cast<double>(contents->bytes().size()) / 1e6;
+  // What a small graph takes is below the clock's noise.
   const int repeat = megabytes < 1 ? 20 : 1;
   std::string form;
-  const double identify = SecondsOf(rounds, repeat, [&] {
-    absl::StatusOr<FileContents> loaded = FileContents::Load(path);
-    Require(loaded.status());
-    absl::StatusOr<GraphIdentity> identity = IdentifyGraph(loaded->bytes());
-    Require(identity.status());
-    form =
-        identity->raw_reason.empty() ? identity->fingerprint.tag : "raw: " + identity->raw_reason;
-  });
   Digest digest;
-  const double hash = SecondsOf(rounds, repeat, [&] { digest = Sha256Of(contents->bytes()); });
+  const std::vector<std::vector<absl::Duration>> times = TimeInTurns(
+      rounds, {[&] {
+                 for (int i = 0; i < repeat; ++i) {
+                   absl::StatusOr<FileContents> loaded = FileContents::Load(path);
+                   Require(loaded.status());
+                   absl::StatusOr<GraphIdentity> identity = IdentifyGraph(loaded->bytes());
+                   Require(identity.status());
+                   form = identity->raw_reason.empty() ? identity->fingerprint.tag
+                                                       : "raw: " + identity->raw_reason;
+                 }
+               },
+               [&] {
+                 for (int i = 0; i < repeat; ++i) digest = Sha256Of(contents->bytes());
+               },
+               [&] {
+                 RunProgram({"sha256sum", path});
+               }});
   if (digest.empty()) Require(absl::InternalError("hashing gave nothing"));
-  const double program = SecondsOf(rounds, 1, [&] { RunProgram({"sha256sum", path}); });
+  const double identify = absl::ToDoubleSeconds(Best(times[0])) / repeat;
+  const double hash = absl::ToDoubleSeconds(Best(times[1])) / repeat;
+  const double program = absl::ToDoubleSeconds(Best(times[2]));
   report.Add(absl::StrCat(name, " [", form, "]"),
              {megabytes, megabytes / identify, megabytes / program, program / identify,
               megabytes / hash, hash / identify});

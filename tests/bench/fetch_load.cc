@@ -35,6 +35,7 @@ class Fetcher {
     request.set_kind(v1::FetchRequest::KIND_ARTIFACT);
     request.set_digest(digests_[next_++ % digests_.size()]);
     received_ = 0;
+    reader_.reset();  // It lives in the memory of its context's call.
     context_.emplace();
     started_ = absl::Now();
     step_ = Step::kStart;

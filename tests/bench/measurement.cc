@@ -32,6 +32,18 @@ std::vector<absl::Duration> TimeEach(int rounds, absl::FunctionRef<void()> call)
   return times;
 }
 
+std::vector<std::vector<absl::Duration>> TimeInTurns(
+    int rounds, const std::vector<std::function<void()>>& calls) {
+  std::vector<std::vector<absl::Duration>> times(calls.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (size_t i = 0; i < calls.size(); ++i) {
+      times[i].push_back(TimeEach(1, [&] { calls[i](); }).front());
+    }
+  }
+  for (std::vector<absl::Duration>& list : times) std::sort(list.begin(), list.end());
+  return times;
+}
+
 absl::Duration Percentile(const std::vector<absl::Duration>& sorted, double fraction) {
   if (sorted.empty()) return absl::ZeroDuration();
   const size_t rank = static_cast<size_t>(std::ceil(fraction * sorted.size()));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,11 @@ namespace neffcache::bench {
 
 // How long each of `rounds` calls took, shortest first.
 std::vector<absl::Duration> TimeEach(int rounds, absl::FunctionRef<void()> call);
+
+// The same for several calls that take turns, so that what else the machine does falls on all of
+// them alike. One list for each call.
+std::vector<std::vector<absl::Duration>> TimeInTurns(
+    int rounds, const std::vector<std::function<void()>>& calls);
 
 // The value that `fraction` of the sorted values do not exceed; zero when there are none.
 absl::Duration Percentile(const std::vector<absl::Duration>& sorted, double fraction);

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/program.h"
 #include "io/digest.h"
 #include "io/zstd.h"
@@ -480,6 +481,13 @@ TEST_F(CliTest, TheConfigFileAndTheEnvironmentNameTheDaemon) {
   setenv("NEFFCACHE_DAEMON", daemon_.address().c_str(), 1);
   EXPECT_THAT(RunProgramWith({"stats"}).out, HasSubstr("1.2.3"));
   unsetenv("NEFFCACHE_DAEMON");
+}
+
+TEST(InterruptGuardTest, TheFirstSignalIsOnlyNoted) {
+  const cli::InterruptGuard guard;
+  EXPECT_FALSE(cli::InterruptGuard::requested());
+  raise(SIGINT);
+  EXPECT_TRUE(cli::InterruptGuard::requested());
 }
 
 TEST(ConsoleTest, AnOutputThatCannotBeWrittenIsStatus1) {

@@ -6,6 +6,8 @@
 
 #include <atomic>
 
+#include "client/daemon.h"
+#include "client/fetch_call.h"
 #include "tests/client/client_fixture.h"
 
 namespace neffcache {
@@ -256,6 +258,16 @@ TEST_F(FetchTest, AFullDiskIsOneSentenceAndNoFile) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(), "writing " + mount_point + "/out.neff: No space left on device");
   EXPECT_TRUE(is_empty);
+}
+
+TEST_F(FetchTest, AnInterruptedFetchLeavesNoFile) {
+  ServeWhole();
+  const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
+  int pieces = 0;
+  const absl::Status status =
+      FetchVerified(*daemon, NameOf(artifact_), output_, [&pieces] { return ++pieces == 2; });
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(Files(), ElementsAre("graph.pb"));
 }
 
 TEST_F(FetchTest, ManyFetchesAtATimeShareAClient) {
