@@ -21,6 +21,8 @@ constexpr uint32_t kOperands = 36;
 constexpr uint32_t kControls = 37;
 constexpr uint32_t kCallees = 38;
 constexpr uint32_t kBackendConfig = 43;
+constexpr uint32_t kStatistics = 82;
+constexpr uint32_t kOriginalValue = 88;
 constexpr uint32_t kBackendConfigPayload = 99;
 
 // Compilers decide on inlining by these parts of a computation's name.
@@ -105,6 +107,8 @@ bool ComputationWriter::WriteInstruction(const ComputationRecord& computation,
         }
         break;
       case kId:
+      case kStatistics:
+      case kOriginalValue:
         break;
       case kOperands:
       case kControls:

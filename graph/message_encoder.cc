@@ -123,12 +123,6 @@ bool MessageEncoder::Fail(std::string why) {
   return false;
 }
 
-size_t MessageEncoder::GroupEnd(size_t begin, size_t end) const {
-  size_t next = begin + 1;
-  while (next < end && stack_[next].number == stack_[begin].number) ++next;
-  return next;
-}
-
 bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, Fields* fields,
                           uint32_t without) {
   fields->begin = stack_.size();
@@ -163,10 +157,7 @@ void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
     const uint32_t number = stack_[i].number;
     sorted &= before <= number;
     before = number;
-    if (schema.has_oneof) {
-      const FieldSchema* field = schema.Find(number);
-      oneof_members += field != nullptr && field->oneof != 0;
-    }
+    oneof_members += schema.OneofOf(number) != 0;
   }
   if (oneof_members > 1) KeepLastOfOneofs(schema, fields);
   if (!sorted) {
@@ -179,7 +170,7 @@ void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
 // Of the members of a oneof the last one stands, without what came before another member.
 void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* fields) {
   const auto oneof_of = [&](const WireField& f) -> uint8_t {
-    return schema.Fits(f.number, f.type) ? schema.Find(f.number)->oneof : 0;
+    return schema.Fits(f.number, f.type) ? schema.OneofOf(f.number) : 0;
   };
   constexpr size_t kOneofs = 3;  // Numbers that the schema gives out, and 0.
   uint32_t winner[kOneofs] = {};
@@ -220,15 +211,6 @@ bool MessageEncoder::EncodeFields(const MessageSchema& schema, Fields fields, En
     i = next;
   }
   out->PutVarint(0);  // No field has this number.
-  return true;
-}
-
-bool MessageEncoder::CheckTypes(const MessageSchema& schema, Fields group) {
-  const uint32_t number = stack_[group.begin].number;
-  if (!schema.guarded || schema.Find(number) == nullptr) return true;
-  for (size_t i = group.begin; i < group.end; ++i) {
-    if (!schema.Fits(number, stack_[i].type)) return FailUnknown(schema, number);
-  }
   return true;
 }
 

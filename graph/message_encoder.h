@@ -48,13 +48,26 @@ class MessageEncoder {
   void Release(Fields fields) { stack_.resize(fields.begin); }
   const WireField& At(size_t index) const { return stack_[index]; }
   // The end of the group of fields that share the number of the one at `begin`.
-  size_t GroupEnd(size_t begin, size_t end) const;
+  size_t GroupEnd(size_t begin, size_t end) const {
+    size_t next = begin + 1;
+    while (next < end && stack_[next].number == stack_[begin].number) ++next;
+    return next;
+  }
   // Puts `field` into the message read last, in place of all that have its number or `number`.
   void Replace(Fields* fields, uint32_t number, const WireField& field);
 
   // False when a field that is known by its number has a foreign wire type, where that rules out
   // renumbering.
-  bool CheckTypes(const MessageSchema& schema, Fields group);
+  bool CheckTypes(const MessageSchema& schema, Fields group) {
+    for (size_t i = group.begin; i < group.end; ++i) {
+      const WireField& field = stack_[i];
+      if (!schema.Fits(field.number, field.type) && schema.guarded &&
+          schema.Find(field.number) != nullptr) {
+        return FailUnknown(schema, field.number);
+      }
+    }
+    return true;
+  }
 
   // Writes one group of occurrences, [group.begin, group.end), of a field of `schema`.
   bool EncodeGroup(const MessageSchema& schema, Fields group, Encoding* out);

@@ -29,6 +29,11 @@ inline bool ReadVarint(const char** p, const char* end, uint64_t* value) {
     *p = q + 1;
     return true;
   }
+  if (end - q >= 2 && static_cast<uint8_t>(q[1]) < 0x80) {  // Two, as large numbers' tags have.
+    *value = (static_cast<uint8_t>(q[0]) & 0x7fu) | uint64_t{static_cast<uint8_t>(q[1])} << 7;
+    *p = q + 2;
+    return true;
+  }
   uint64_t result = 0;
   for (int shift = 0; shift < 70 && q < end; shift += 7) {
     const uint8_t byte = static_cast<uint8_t>(*q++);
