@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "graph/compiler_input.h"
 #include "io/zstd.h"
 #include "tests/graph/hlo_builder.h"
 #include "tests/graph/rewriting.h"
@@ -111,6 +112,24 @@ TEST(FingerprintTest, WrappersAreUnwrapped) {
   EXPECT_EQ(Identify(ZstdCompress(bytes)).fingerprint, expected);
   // Several gzip members are one stream.
   EXPECT_EQ(Identify(Gzip(bytes.substr(0, 30)) + Gzip(bytes.substr(30))).fingerprint, expected);
+}
+
+// One fingerprint for all forms means one compile for all, so they all give the same input.
+TEST(FingerprintTest, CompilersAreGivenTheBareModule) {
+  const std::string module = Serialize(SmallModule());
+  ProtoMessage snapshot;
+  snapshot.Bytes(1, InHloProto(SmallModule())).Bytes(4, "cpu");
+  for (const std::string& bytes : {module, InHloProto(SmallModule()), Serialize(snapshot),
+                                   Gzip(module), ZstdCompress(InHloProto(SmallModule()))}) {
+    std::string storage;
+    EXPECT_EQ(CompilerInput(bytes, 1 << 20, &storage).value(), module);
+  }
+  std::string storage;
+  EXPECT_EQ(CompilerInput("module @jit_f {}", 1 << 20, &storage).value(), "module @jit_f {}");
+  ProtoMessage unknown;
+  unknown.Message(1, SmallModule()).Varint(9, 1);
+  EXPECT_EQ(CompilerInput(Serialize(unknown), 1 << 20, &storage).value(), Serialize(unknown));
+  EXPECT_FALSE(CompilerInput("", 1 << 20, &storage).ok());
 }
 
 TEST(FingerprintTest, BadWrappersAreErrors) {
