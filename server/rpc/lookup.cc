@@ -57,8 +57,7 @@ void FillEntries(const std::vector<absl::optional<Entry>>& entries, size_t& used
     v1::LookupResult& result = *response.mutable_results(static_cast<int>(i));
     result.set_state(entries[i]->ready() != nullptr ? v1::LookupResult::STATE_READY
                                                     : v1::LookupResult::STATE_FAILED);
-    v1::Entry full = ToWire(*entries[i]);
-    full.clear_material();
+    v1::Entry full = WithoutMaterial(*entries[i]);
     if (const size_t bytes = full.ByteSizeLong(); used + bytes <= kAnswerBudget) {
       used += bytes;
       *result.mutable_entry() = std::move(full);

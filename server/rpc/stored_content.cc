@@ -26,10 +26,10 @@ absl::string_view Name(ContentKind kind) {
 
 absl::Status Damaged(Store& store, ContentKind kind, const Digest& digest, absl::string_view why) {
   const std::string message = absl::StrCat(Name(kind), " ", digest.Hex(), " is damaged: ", why);
-  spdlog::error("event=damaged content=\"{}\"", message);
+  spdlog::error("event=damaged error=\"{}\"", message);
   if (kind == ContentKind::kArtifact) {
     const absl::Status quarantined = store.Quarantine(digest);
-    if (!quarantined.ok()) {
+    if (!quarantined.ok() && !absl::IsNotFound(quarantined)) {
       spdlog::error("event=quarantine_failed artifact={} error=\"{}\"", digest.Hex(),
                     quarantined.ToString());
     }
@@ -39,8 +39,9 @@ absl::Status Damaged(Store& store, ContentKind kind, const Digest& digest, absl:
 
 absl::StatusOr<ContentReader> OpenStored(Store& store, ContentKind kind, const Digest& digest) {
   absl::StatusOr<ContentReader> reader = store.OpenContent(kind, digest);
+  // The store has quarantined it.
   if (absl::IsDataLoss(reader.status())) {
-    return Damaged(store, kind, digest, reader.status().message());
+    spdlog::error("event=damaged error=\"{}\"", std::string(reader.status().message()));
   }
   return reader;
 }

@@ -86,9 +86,14 @@ v1::Failure ToWire(const Failure& failure) {
 }
 
 v1::Entry ToWire(const Entry& entry) {
+  v1::Entry wire = WithoutMaterial(entry);
+  *wire.mutable_material() = ToWire(entry.material);
+  return wire;
+}
+
+v1::Entry WithoutMaterial(const Entry& entry) {
   v1::Entry wire;
   wire.set_key(std::string(entry.key.bytes()));
-  *wire.mutable_material() = ToWire(entry.material);
   if (const Artifact* artifact = entry.ready()) *wire.mutable_ready() = ToWire(*artifact);
   if (const Failure* failure = entry.failed()) *wire.mutable_failed() = ToWire(*failure);
   wire.set_created_at_ms(Millis(entry.created));

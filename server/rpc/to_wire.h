@@ -18,6 +18,8 @@ v1::KeyMaterial ToWire(const KeyMaterial& material);
 v1::Artifact ToWire(const Artifact& artifact);
 v1::Failure ToWire(const Failure& failure);
 v1::Entry ToWire(const Entry& entry);
+// For those who asked by key: they have the material, and it is most of an entry.
+v1::Entry WithoutMaterial(const Entry& entry);
 v1::Queued ToWire(const QueuedEvent& event);
 v1::Running ToWire(const RunningEvent& event);
 v1::Compile ToWire(const CompileView& view);

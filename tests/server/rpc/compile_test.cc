@@ -344,6 +344,23 @@ TEST_F(CompileTest, BrokenLimitsNameTheField) {
   refused([](auto& start) { start.set_wait(static_cast<v1::Wait>(17)); }, "start.wait");
 }
 
+TEST_F(CompileTest, OptionsThatAreNotCanonicalOrNotAllowedAreRefused) {
+  const auto refused = [&](const std::vector<std::string>& options, const char* why) {
+    KeyMaterial material = MaterialOf("graph");
+    material.options = options;
+    Open();
+    stream_->Write(Start(material));
+    EXPECT_THAT(Finish(), FailsWith(grpc::INVALID_ARGUMENT, why));
+  };
+  refused({"--target", "trn1"}, "start.material.options: not in canonical form");
+  refused({"--target=trn1", "--optlevel=1"}, "start.material.options: not in canonical form");
+  refused({"--verbose=35"}, "start.material.options: not in canonical form");
+  refused({"--pipeline", "compile", "SaveTemps"}, "cannot be cached");
+  refused({"--some-plugin=evil.so"}, "load code");
+  refused({"--some-file=/etc/passwd"}, "holds a path");
+  EXPECT_TRUE(dispatcher_.Get([](const State& state) { return state.waits.empty(); }));
+}
+
 TEST_F(CompileTest, TheOrderIsRecordedInItsBundleAndUnderItsStockModule) {
   dispatcher_.on_begin = [](const CompileOrder&) {
     return std::vector<CompileEvent>{RefusedEvent{absl::UnavailableError("stopping")}};
