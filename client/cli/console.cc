@@ -56,8 +56,8 @@ void Console::Note(absl::string_view sentence) {
 void Console::Report(const absl::Status& status) {
   if (status.ok()) return;
   Note(status.message());
-  document_["errors"].push_back({{"code", absl::StatusCodeToString(status.code())},
-                                 {"message", std::string(status.message())}});
+  errors_.push_back({{"code", absl::StatusCodeToString(status.code())},
+                     {"message", std::string(status.message())}});
   Raise(ExitStatusOf(status));
 }
 
@@ -82,6 +82,7 @@ void Console::ClearProgress() {
 ExitStatus Console::Finish() {
   ClearProgress();
   if (json_) {
+    if (!errors_.empty()) document_["errors"] = errors_;
     // Paths and log lines need not be UTF-8.
     out_ << document_.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   }

@@ -31,7 +31,8 @@ class Console {
   void PrintRaw(absl::string_view text);
   // What --help and --version ask for, with --json too.
   void PrintHelp(absl::string_view text);
-  // The document of --json, an object; nothing shows it otherwise.
+  // The document of --json, an object; nothing shows it otherwise. Its members move when one is
+  // added: no reference to one may be kept.
   Json& document() { return document_; }
 
   // One sentence for people.
@@ -60,6 +61,7 @@ class Console {
   bool json_ = false;
   bool progress_drawn_ = false;
   Json document_ = Json::object();
+  Json errors_ = Json::array();
   ExitStatus exit_status_ = ExitStatus::kDone;
 };
 

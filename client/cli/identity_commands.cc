@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,7 +24,7 @@ struct FingerprintOptions {
 void RunFingerprint(const FingerprintOptions& options, Session& session) {
   Console& console = session.console();
   const GraphOrder order = options.exact ? GraphOrder::kExact : GraphOrder::kCanonical;
-  Json& graphs = console.document()["graphs"] = Json::array();
+  Json graphs = Json::array();
   for (const std::string& path : options.graphs) {
     const absl::StatusOr<GraphIdentity> graph = IdentifyGraphFile(path, order);
     if (!graph.ok()) {
@@ -35,6 +36,7 @@ void RunFingerprint(const FingerprintOptions& options, Session& session) {
     json.update(ToJson(*graph));
     graphs.push_back(std::move(json));
   }
+  console.document()["graphs"] = std::move(graphs);
 }
 
 struct KeyOptions {

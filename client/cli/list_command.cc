@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -33,7 +34,7 @@ void PrintTable(const Table& table, Console& console) {
 void ListEntries(bool failed_only, AdminClient& admin, Console& console) {
   Table table;
   table.Add({"KEY", "STATE", "SIZE", "COMPILED IN", "CREATED", "TOOLCHAIN", "GRAPH"});
-  Json& entries = console.document()["entries"] = Json::array();
+  Json entries = Json::array();
   console.Report(admin.VisitEntries(failed_only, [&](const v1::Entry& entry) {
     if (console.json()) {
       entries.push_back(ToJson(entry));
@@ -44,18 +45,20 @@ void ListEntries(bool failed_only, AdminClient& admin, Console& console) {
                MillisText(entry.compile_time_ms()), TimeText(entry.created_at_ms()),
                ToolchainText(entry.material().toolchain()), entry.graph_name()});
   }));
+  console.document()["entries"] = std::move(entries);
   PrintTable(table, console);
 }
 
 void ListBundles(AdminClient& admin, Console& console) {
   Table table;
   table.Add({"BUNDLE", "KEYS", "READY", "SIZE", "LAST SEEN"});
-  Json& bundles = console.document()["bundles"] = Json::array();
+  Json bundles = Json::array();
   console.Report(admin.VisitBundles([&](const v1::BundleSummary& bundle) {
     bundles.push_back(ToJson(bundle));
     table.Add({bundle.name(), absl::StrCat(bundle.keys()), absl::StrCat(bundle.ready()),
                BytesText(bundle.bytes()), TimeText(bundle.last_seen_ms())});
   }));
+  console.document()["bundles"] = std::move(bundles);
   PrintTable(table, console);
 }
 
@@ -70,7 +73,7 @@ void ListCompiles(AdminClient& admin, Console& console) {
   if (!response.ok()) return console.Report(response.status());
   Table table;
   table.Add({"KEY", "STATE", "FOR", "EXPECTED", "WAITERS", "WORKER", "GRAPH", ""});
-  Json& compiles = console.document()["compiles"] = Json::array();
+  Json compiles = Json::array();
   for (const v1::Compile& compile : response->compiles()) {
     compiles.push_back(ToJson(compile));
     table.Add({ShortKey(compile.key()), std::string(StateName(compile.state())),
@@ -78,6 +81,7 @@ void ListCompiles(AdminClient& admin, Console& console) {
                absl::StrCat(compile.waiters()), compile.worker().empty() ? "-" : compile.worker(),
                compile.graph_name(), CompileRemark(compile)});
   }
+  console.document()["compiles"] = std::move(compiles);
   PrintTable(table, console);
 }
 
@@ -86,7 +90,7 @@ void ListWorkers(AdminClient& admin, Console& console) {
   if (!response.ok()) return console.Report(response.status());
   Table table;
   table.Add({"WORKER", "BUSY", "MEMORY", "DONE", "FAILED", "TOOLCHAINS"});
-  Json& workers = console.document()["workers"] = Json::array();
+  Json workers = Json::array();
   for (const v1::Worker& worker : response->workers()) {
     workers.push_back(ToJson(worker));
     table.Add(
@@ -98,6 +102,7 @@ void ListWorkers(AdminClient& admin, Console& console) {
                          absl::StrAppend(out, ToolchainText(toolchain));
                        })});
   }
+  console.document()["workers"] = std::move(workers);
   PrintTable(table, console);
 }
 

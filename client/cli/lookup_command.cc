@@ -1,5 +1,6 @@
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/command.h"
@@ -32,7 +33,7 @@ std::string Remark(const KeyState& state) {
 void Show(const std::vector<Target>& targets, const std::vector<KeyState>& states,
           Console& console) {
   Table table;
-  Json& results = console.document()["results"] = Json::array();
+  Json results = Json::array();
   for (size_t i = 0; i < targets.size(); ++i) {
     const KeyState& state = states[i];
     const std::string name(StateName(state.state));
@@ -50,6 +51,7 @@ void Show(const std::vector<Target>& targets, const std::vector<KeyState>& state
     results.push_back(std::move(json));
     if (state.state != KeyState::State::kReady) console.Fail();
   }
+  console.document()["results"] = std::move(results);
   for (const std::string& line : table.Lines()) console.Print(line);
 }
 

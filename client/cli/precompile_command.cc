@@ -136,7 +136,7 @@ class Precompile {
 
   void ShowGraphs(const CompileBatch& batch) {
     Table table;
-    Json& rows = console_.document()["graphs"] = Json::array();
+    Json rows = Json::array();
     for (size_t i = 0; i < graphs_.size(); ++i) {
       Json row = {{"graph", options_.graphs[i]}};
       if (!graphs_[i].trouble.ok()) {
@@ -151,6 +151,7 @@ class Precompile {
       }
       rows.push_back(std::move(row));
     }
+    console_.document()["graphs"] = std::move(rows);
     for (const std::string& line : table.Lines()) console_.Print(line);
   }
 

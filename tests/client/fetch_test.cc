@@ -108,13 +108,17 @@ TEST_F(FetchTest, ADaemonThatComesBackServesTheRest) {
     return HangUntilCancelled(context);
   };
   options_.connect_timeout = absl::Seconds(20);
-  Connect();
+  const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
+  absl::Notification arrived;
   std::jthread restart([&] {
-    while (calls_ == 0) std::this_thread::yield();
+    arrived.WaitForNotification();
     daemon_.Stop();
     daemon_.Restart();
   });
-  const absl::Status status = client_->Fetch(NameOf(artifact_), output_);
+  const absl::Status status = FetchVerified(*daemon, NameOf(artifact_), output_, [&arrived] {
+    if (!arrived.HasBeenNotified()) arrived.Notify();
+    return false;
+  });
   restart.join();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ContentOf(output_), artifact_);
