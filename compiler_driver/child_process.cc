@@ -299,7 +299,7 @@ ChildProgress::Snapshot ChildProgress::Read() const {
   return snapshot_;
 }
 
-ChildResult RunChild(const ChildSpec& spec, std::stop_token stop, ChildProgress* progress) {
+ChildResult RunChild(const ChildSpec& spec, const std::stop_token& stop, ChildProgress* progress) {
   ChildResult not_started;
   if (stop.stop_requested()) {
     not_started.end = ChildEnd::kCancelled;

@@ -77,6 +77,6 @@ class ChildProgress {
 //
 // Blocks the calling thread, which must live on until this returns. Thread-safe: any number at a
 // time. `progress` may be null.
-ChildResult RunChild(const ChildSpec& spec, std::stop_token stop, ChildProgress* progress);
+ChildResult RunChild(const ChildSpec& spec, const std::stop_token& stop, ChildProgress* progress);
 
 }  // namespace neffcache

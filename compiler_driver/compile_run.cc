@@ -68,7 +68,7 @@ std::string ReadEnd(const std::string& path) {
 }  // namespace
 
 CompileOutcome RunCompile(const CompilerToolchain& toolchain, const CompileJob& job,
-                          std::stop_token stop, ChildProgress* progress) {
+                          const std::stop_token& stop, ChildProgress* progress) {
   const CompilerCommand command = toolchain.CommandFor(job.options);
   ChildSpec spec;
   spec.argv = command.argv;

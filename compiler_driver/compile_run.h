@@ -43,6 +43,6 @@ struct CompileOutcome {
 // empty, is no larger than the limit, passes the toolchain's check, and has been hashed. Blocks
 // until the compiler's whole tree has ended; `stop` kills it. Thread-safe.
 CompileOutcome RunCompile(const CompilerToolchain& toolchain, const CompileJob& job,
-                          std::stop_token stop, ChildProgress* progress);
+                          const std::stop_token& stop, ChildProgress* progress);
 
 }  // namespace neffcache

@@ -104,7 +104,7 @@ DaemonCalls::DaemonCalls(const std::string& address, uint64_t worker_id)
     : channel_(OpenChannel(address, Connection::kOwn)), worker_id_(worker_id) {}
 
 absl::Status DaemonCalls::FetchGraph(const WorkLease& lease, const std::string& path,
-                                     std::stop_token stop) {
+                                     const std::stop_token& stop) {
   const std::string doing = absl::StrCat("fetching the graph of ", lease.key);
   const auto stub = v1::CompileWorker::NewStub(channel_);
   grpc::ClientContext context;
@@ -148,7 +148,7 @@ absl::Status DaemonCalls::FetchGraph(const WorkLease& lease, const std::string& 
 }
 
 absl::StatusOr<bool> DaemonCalls::FinishOnce(const WorkLease& lease, const CompileOutcome& outcome,
-                                             std::stop_token stop, Attempt attempt) {
+                                             const std::stop_token& stop, Attempt attempt) {
   const CompiledArtifact* artifact = outcome.artifact();
   const auto stub = v1::CompileWorker::NewStub(channel_);
   grpc::ClientContext context;
@@ -176,7 +176,7 @@ absl::StatusOr<bool> DaemonCalls::FinishOnce(const WorkLease& lease, const Compi
 }
 
 absl::StatusOr<bool> DaemonCalls::Finish(const WorkLease& lease, const CompileOutcome& outcome,
-                                         std::stop_token stop) {
+                                         const std::stop_token& stop) {
   for (int attempt = 1;; ++attempt) {
     absl::StatusOr<bool> committed =
         FinishOnce(lease, outcome, stop, attempt == 1 ? Attempt::kFirst : Attempt::kAgain);

@@ -25,18 +25,19 @@ class DaemonCalls {
 
   // Fetches the graph of a lease into the file `path`, decompressed, its size and digest checked.
   // NOT_FOUND: the lease is void. DATA_LOSS: what came is not the graph.
-  absl::Status FetchGraph(const WorkLease& lease, const std::string& path, std::stop_token stop);
+  absl::Status FetchGraph(const WorkLease& lease, const std::string& path,
+                          const std::stop_token& stop);
 
   // Reports the end of a lease. True: the key holds this result now; false: an earlier one stays.
   // Tries again when the connection breaks. FAILED_PRECONDITION: the lease is void and the result
   // was discarded. Other errors as in worker.proto.
   absl::StatusOr<bool> Finish(const WorkLease& lease, const CompileOutcome& outcome,
-                              std::stop_token stop);
+                              const std::stop_token& stop);
 
  private:
   enum class Attempt { kFirst, kAgain };
   absl::StatusOr<bool> FinishOnce(const WorkLease& lease, const CompileOutcome& outcome,
-                                  std::stop_token stop, Attempt attempt);
+                                  const std::stop_token& stop, Attempt attempt);
 
   const std::shared_ptr<grpc::Channel> channel_;
   const uint64_t worker_id_;

@@ -7,10 +7,10 @@
 
 namespace neffcache {
 
-void LeaseTable::Grant(std::shared_ptr<HeldLease> lease) {
+void LeaseTable::Grant(const std::shared_ptr<HeldLease>& lease) {
   const uint64_t token = lease->lease.token;
   absl::MutexLock lock(&mu_);
-  if (held_.emplace(token, std::move(lease)).second) waiting_.push_back(token);
+  if (held_.emplace(token, lease).second) waiting_.push_back(token);
 }
 
 void LeaseTable::Revoke(uint64_t token) {

@@ -25,7 +25,7 @@ class LeaseTable {
     ChildProgress::Snapshot child;
   };
 
-  void Grant(std::shared_ptr<HeldLease> lease) ABSL_LOCKS_EXCLUDED(mu_);
+  void Grant(const std::shared_ptr<HeldLease>& lease) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Kills the compile of a void lease; unknown tokens (it has just ended) are ignored.
   void Revoke(uint64_t token) ABSL_LOCKS_EXCLUDED(mu_);

@@ -67,7 +67,7 @@ class NeuronxCc final : public CompilerToolchain {
   absl::string_view name() const override { return kNeuronxCcName; }
 
   absl::StatusOr<std::string> Probe(const std::string& directory,
-                                    std::stop_token stop) const override {
+                                    const std::stop_token& stop) const override {
     ASSIGN_OR_RETURN(const std::string text, AskVersion(binary_, environment_, directory, stop));
     absl::StatusOr<std::string> version = ParseNeuronxCcVersion(text);
     if (!version.ok()) {

@@ -8,7 +8,8 @@
 namespace neffcache {
 
 absl::StatusOr<std::unique_ptr<OfferedToolchain>> OfferedToolchain::Probe(
-    std::unique_ptr<CompilerToolchain> compiler, std::string directory, std::stop_token stop) {
+    std::unique_ptr<CompilerToolchain> compiler, std::string directory,
+    const std::stop_token& stop) {
   // The stamp first: an upgrade in between is then seen as a change, and not missed.
   std::string stamp = compiler->InstallationStamp();
   ASSIGN_OR_RETURN(std::string version, compiler->Probe(directory, stop));
@@ -21,7 +22,8 @@ std::string OfferedToolchain::version() const {
   return version_;
 }
 
-absl::Status OfferedToolchain::StillAsOffered(absl::string_view version, std::stop_token stop) {
+absl::Status OfferedToolchain::StillAsOffered(absl::string_view version,
+                                              const std::stop_token& stop) {
   std::string stamp = compiler_->InstallationStamp();
   bool changed;
   {

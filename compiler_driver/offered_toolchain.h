@@ -22,7 +22,8 @@ class OfferedToolchain {
  public:
   // Probes. `directory` is where the compiler runs for that, now and later.
   static absl::StatusOr<std::unique_ptr<OfferedToolchain>> Probe(
-      std::unique_ptr<CompilerToolchain> compiler, std::string directory, std::stop_token stop);
+      std::unique_ptr<CompilerToolchain> compiler, std::string directory,
+      const std::stop_token& stop);
 
   const CompilerToolchain& compiler() const { return *compiler_; }
   absl::string_view name() const { return compiler_->name(); }
@@ -30,7 +31,7 @@ class OfferedToolchain {
 
   // OK when the compiler installed now is `version`. FAILED_PRECONDITION when it is another one,
   // which is then offered from here on; UNAVAILABLE when it cannot say.
-  absl::Status StillAsOffered(absl::string_view version, std::stop_token stop)
+  absl::Status StillAsOffered(absl::string_view version, const std::stop_token& stop)
       ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

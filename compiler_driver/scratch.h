@@ -52,10 +52,10 @@ class ScratchRoot {
 
  private:
   ScratchRoot(ScratchDirectory directory, Fd lock)
-      : directory_(std::move(directory)), lock_(std::move(lock)) {}
+      : lock_(std::move(lock)), directory_(std::move(directory)) {}
 
+  Fd lock_;  // First, so that it is released last: after the directory is gone.
   ScratchDirectory directory_;
-  Fd lock_;  // Released after the directory is gone: declared, thus destroyed, the other way round.
 };
 
 // "NFS", "Lustre" ... when `path` is on a file system that other nodes share; empty when it is not.

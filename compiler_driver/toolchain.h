@@ -28,7 +28,7 @@ class CompilerToolchain {
 
   // Asks the compiler for its full version, build hash included. Runs it, in `directory`: seconds.
   virtual absl::StatusOr<std::string> Probe(const std::string& directory,
-                                            std::stop_token stop) const = 0;
+                                            const std::stop_token& stop) const = 0;
 
   // Changes whenever the installed compiler may have: a cheap look at the files that an upgrade
   // replaces. Empty when the compiler has gone.

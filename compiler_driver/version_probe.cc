@@ -23,7 +23,7 @@ constexpr absl::Duration kProbeLimit = absl::Minutes(2);
 
 absl::StatusOr<std::string> AskVersion(const std::string& program,
                                        const std::vector<std::string>& environment,
-                                       const std::string& directory, std::stop_token stop) {
+                                       const std::string& directory, const std::stop_token& stop) {
   ChildSpec spec;
   spec.argv = {program, "--version"};
   spec.environment = environment;

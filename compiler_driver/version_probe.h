@@ -15,7 +15,7 @@ namespace neffcache {
 // on a cold network file system is slow, but not that slow).
 absl::StatusOr<std::string> AskVersion(const std::string& program,
                                        const std::vector<std::string>& environment,
-                                       const std::string& directory, std::stop_token stop);
+                                       const std::string& directory, const std::stop_token& stop);
 
 // Identity, size and modification time of these files as text; a file that is missing counts as
 // such.

@@ -68,7 +68,7 @@ class XlaCpu final : public CompilerToolchain {
   absl::string_view name() const override { return kXlaCpuName; }
 
   absl::StatusOr<std::string> Probe(const std::string& directory,
-                                    std::stop_token stop) const override {
+                                    const std::stop_token& stop) const override {
     ASSIGN_OR_RETURN(const std::string text, AskVersion(program_, environment_, directory, stop));
     // Python libraries may print warnings around it.
     for (absl::string_view line : absl::StrSplit(text, absl::ByAnyChar("\r\n"))) {

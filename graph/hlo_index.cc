@@ -20,9 +20,11 @@ absl::Status Malformed(std::string why) {
   return absl::InvalidArgumentError(std::move(why));
 }
 
-// Calls `take` with each number of a repeated field, packed or not; false when it is damaged.
+// Calls `take` with each number of a repeated field, packed or not; false when it is damaged. Other
+// types are no numbers.
 template <typename Take>
 bool ForEachNumber(const WireField& field, Take take) {
+  if (field.type == WireType::kFixed32 || field.type == WireType::kFixed64) return true;
   if (field.type == WireType::kVarint) {
     take(field.value);
     return true;
@@ -80,7 +82,7 @@ class Indexer {
       }
       return nullptr;
     }
-    if (!WireTypeFits(*known, field.type)) {
+    if (!schema.Fits(field.number, field.type)) {
       Opaque(absl::StrCat(schema.name, " field ", field.number,
                           " has another type than the one that is known"));
       return nullptr;
@@ -131,23 +133,24 @@ class Indexer {
     absl::string_view opcode, target;
     controls_.clear();
     bool good = true;
-    const MessageSchema& schema = SchemaOf(HloMessage::kInstruction);
+    // Unknown fields and foreign wire types are found when the instruction is written.
     WireReader reader(bytes);
     WireField field;
     while (reader.Next(&field)) {
-      if (Check(schema, field) == nullptr) continue;
+      const bool is_bytes = field.type == WireType::kBytes;
+      const bool is_varint = field.type == WireType::kVarint;
       switch (field.number) {
         case 2:
-          opcode = field.bytes;
+          if (is_bytes) opcode = field.bytes;
           break;
         case 9:
-          instruction.parameter_number = static_cast<int64_t>(field.value);
+          if (is_varint) instruction.parameter_number = static_cast<int64_t>(field.value);
           break;
         case 28:
-          target = field.bytes;
+          if (is_bytes) target = field.bytes;
           break;
         case 35:
-          instruction.id = static_cast<uint32_t>(field.value);
+          if (is_varint) instruction.id = static_cast<uint32_t>(field.value);
           break;
         case 36:
           good &= ForEachNumber(
@@ -162,7 +165,7 @@ class Indexer {
               field, [&](uint64_t id) { raw_callees_.push_back(static_cast<int64_t>(id)); });
           break;
         case 99:
-          instruction.has_payload = true;
+          instruction.has_payload |= is_bytes;
           break;
         default:
           break;
@@ -187,30 +190,41 @@ class Indexer {
     return absl::OkStatus();
   }
 
-  // Ids must differ within a computation. Mostly they ascend in steps of one, as written; where
-  // they do not, a sorted list finds them.
+  // Ids must differ within a computation. Mostly they are close together, and a table finds them;
+  // where they are not, a sorted list does.
   absl::Status SortIds(const ComputationRecord& computation) {
     const InstructionRecord* const first = &index_.instructions[computation.first];
-    bool dense = true;
-    for (uint32_t i = 0; i < computation.count && dense; ++i)
-      dense = first[i].id == first[0].id + i;
-    std::vector<uint32_t> order;
-    if (!dense) {
-      order.resize(computation.count);
-      std::iota(order.begin(), order.end(), 0u);
-      const auto by_id = [first](uint32_t a, uint32_t b) { return first[a].id < first[b].id; };
-      if (!std::is_sorted(order.begin(), order.end(), by_id)) {
-        std::sort(order.begin(), order.end(), by_id);
+    HloIndex::Ids ids;
+    uint32_t last = ids.base = first[0].id;
+    for (uint32_t i = 1; i < computation.count; ++i) {
+      ids.base = std::min(ids.base, first[i].id);
+      last = std::max(last, first[i].id);
+    }
+    const uint64_t range = uint64_t{last} - ids.base + 1;
+    if (range <= uint64_t{4} * computation.count + 64) {
+      ids.table.assign(range, HloIndex::Ids::kNone);
+      for (uint32_t i = 0; i < computation.count; ++i) {
+        uint32_t& slot = ids.table[first[i].id - ids.base];
+        if (slot != HloIndex::Ids::kNone) return Duplicate(first[slot], first[i]);
+        slot = i;
       }
+    } else {
+      ids.sorted.resize(computation.count);
+      std::iota(ids.sorted.begin(), ids.sorted.end(), 0u);
+      std::sort(ids.sorted.begin(), ids.sorted.end(),
+                [first](uint32_t a, uint32_t b) { return first[a].id < first[b].id; });
       for (uint32_t i = 1; i < computation.count; ++i) {
-        if (first[order[i - 1]].id == first[order[i]].id) {
-          return Malformed(absl::StrCat("instructions ", NameOf(first[order[i - 1]]), " and ",
-                                        NameOf(first[order[i]]), " have one id"));
-        }
+        const InstructionRecord& a = first[ids.sorted[i - 1]];
+        const InstructionRecord& b = first[ids.sorted[i]];
+        if (a.id == b.id) return Duplicate(a, b);
       }
     }
-    index_.sorted_ids.push_back(std::move(order));
+    index_.ids.push_back(std::move(ids));
     return absl::OkStatus();
+  }
+
+  static absl::Status Duplicate(const InstructionRecord& a, const InstructionRecord& b) {
+    return Malformed(absl::StrCat("instructions ", NameOf(a), " and ", NameOf(b), " have one id"));
   }
 
   absl::Status ResolveEdges(ComputationRecord& computation, int64_t root_id) {
@@ -282,15 +296,18 @@ absl::Span<const uint32_t> HloIndex::Callees(const ComputationRecord& computatio
 bool HloIndex::FindInstruction(const ComputationRecord& computation, int64_t id,
                                uint32_t* offset) const {
   const uint32_t low = static_cast<uint32_t>(id);
-  const InstructionRecord* const first = &instructions[computation.first];
-  const std::vector<uint32_t>& order = sorted_ids[computation.index];
-  if (order.empty()) {
-    *offset = low - first->id;  // Wraps for smaller ones.
-    return *offset < computation.count;
+  const Ids& known = ids[computation.index];
+  if (!known.table.empty()) {
+    const uint32_t slot = low - known.base;  // Wraps for smaller ones.
+    if (slot >= known.table.size()) return false;
+    *offset = known.table[slot];
+    return *offset != Ids::kNone;
   }
-  const auto at = std::lower_bound(order.begin(), order.end(), low,
-                                   [first](uint32_t i, uint32_t v) { return first[i].id < v; });
-  if (at == order.end() || first[*at].id != low) return false;
+  const InstructionRecord* const first = &instructions[computation.first];
+  const auto at =
+      std::lower_bound(known.sorted.begin(), known.sorted.end(), low,
+                       [first](uint32_t i, uint32_t value) { return first[i].id < value; });
+  if (at == known.sorted.end() || first[*at].id != low) return false;
   *offset = *at;
   return true;
 }

@@ -53,8 +53,8 @@ struct HloIndex {
   uint32_t entry = 0;
   std::string name;
 
-  // The first field of the module, a computation or an instruction that rules out renumbering,
-  // e.g. "instruction field 101 is unknown". Empty: none.
+  // The first field of the module or a computation that rules out renumbering, e.g. "module field
+  // 101 is unknown". Empty: none. Those of instructions are found when they are written.
   std::string opaque_reason;
 
   absl::Span<const uint32_t> Operands(const InstructionRecord& instruction) const {
@@ -76,8 +76,14 @@ struct HloIndex {
   // The instruction of this id; an offset from `first`, or nothing.
   bool FindInstruction(const ComputationRecord& computation, int64_t id, uint32_t* offset) const;
 
-  // For FindInstruction: per computation, offsets sorted by id where ids are not dense.
-  std::vector<std::vector<uint32_t>> sorted_ids;
+  // For FindInstruction, by computation: offsets in a table of ids, or sorted by id.
+  struct Ids {
+    static constexpr uint32_t kNone = UINT32_MAX;
+    uint32_t base = 0;
+    std::vector<uint32_t> table;
+    std::vector<uint32_t> sorted;
+  };
+  std::vector<Ids> ids;
 };
 
 // Reads a module once. INVALID_ARGUMENT for what is no well-formed module: damaged bytes, duplicate

@@ -544,6 +544,23 @@ constexpr FieldSchema kTensorSparsityConfig[] = {
     I64(4),  // stride
 };
 
+uint8_t WireTypesOf(const FieldSchema& field) {
+  const auto bit = [](WireType type) { return static_cast<uint8_t>(1 << static_cast<int>(type)); };
+  uint8_t types = 0;
+  if (IsVarint(field.type)) {
+    types = bit(WireType::kVarint);
+  } else if (field.type == FieldType::kFloat) {
+    types = bit(WireType::kFixed32);
+  } else if (field.type == FieldType::kDouble) {
+    types = bit(WireType::kFixed64);
+  } else {
+    types = bit(WireType::kBytes);
+  }
+  // Lists of numbers may be packed.
+  if (field.presence == Presence::kRepeated) types |= bit(WireType::kBytes);
+  return types;
+}
+
 enum class Guard { kNone, kUnknownFields };
 
 class Schemas {
@@ -625,8 +642,9 @@ class Schemas {
     schema.guarded = guard == Guard::kUnknownFields;
     schema.inert = inert;
     for (size_t i = 0; i < fields.size(); ++i) {
-      schema.has_oneof |= fields[i].oneof != 0;
       schema.index_[fields[i].number] = static_cast<uint8_t>(i + 1);
+      schema.wire_types_[fields[i].number] = WireTypesOf(fields[i]);
+      schema.oneof_[fields[i].number] = fields[i].oneof;
     }
   }
 
@@ -642,15 +660,6 @@ bool MessageSchema::IsInert(uint32_t number) const {
 const MessageSchema& SchemaOf(HloMessage message) {
   static const Schemas schemas;
   return schemas.Of(message);
-}
-
-bool WireTypeFits(const FieldSchema& field, WireType type) {
-  const bool packable = field.presence == Presence::kRepeated && field.type < FieldType::kString;
-  if (packable && type == WireType::kBytes) return true;
-  if (IsVarint(field.type)) return type == WireType::kVarint;
-  if (field.type == FieldType::kFloat) return type == WireType::kFixed32;
-  if (field.type == FieldType::kDouble) return type == WireType::kFixed64;
-  return type == WireType::kBytes;
 }
 
 }  // namespace neffcache

@@ -123,7 +123,6 @@ struct MessageSchema {
   absl::Span<const FieldSchema> fields;
   // An unknown field here could hold an id, a name or a payload index. It makes the module opaque.
   bool guarded;
-  bool has_oneof;
   // Obsolete fields of guarded messages that never held one: kept verbatim.
   absl::Span<const uint32_t> inert;
 
@@ -133,15 +132,21 @@ struct MessageSchema {
     return &fields[index_[number] - 1u];
   }
   bool IsInert(uint32_t number) const;
+  // True for a known number with a wire type that its field may have; lists may be packed.
+  bool Fits(uint32_t number, WireType type) const {
+    return number <= kMaxNumber && (wire_types_[number] >> static_cast<int>(type) & 1) != 0;
+  }
+
+  // Nonzero for the members of oneofs.
+  uint8_t OneofOf(uint32_t number) const { return number <= kMaxNumber ? oneof_[number] : 0; }
 
   static constexpr uint32_t kMaxNumber = 100;
-  uint8_t index_[kMaxNumber + 1] = {};
+  uint8_t index_[kMaxNumber + 1] = {};       // One more than the place in `fields`.
+  uint8_t wire_types_[kMaxNumber + 1] = {};  // A bit for each.
+  uint8_t oneof_[kMaxNumber + 1] = {};
 };
 
 const MessageSchema& SchemaOf(HloMessage message);
-
-// True when a field of this schema may have this type on the wire; repeated numbers may be packed.
-bool WireTypeFits(const FieldSchema& field, WireType type);
 
 // True for what is a varint on the wire.
 inline bool IsVarint(FieldType type) {

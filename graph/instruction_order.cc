@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "graph/encoding.h"
+#include "graph/wire.h"
 
 namespace neffcache {
 namespace {
-
-constexpr uint32_t kUnnumbered = UINT32_MAX;
 
 struct Frame {
   uint32_t node;
@@ -20,11 +20,12 @@ struct Frame {
 class Orderer {
  public:
   Orderer(HloIndex& index, const ComputationRecord& computation,
-          absl::FunctionRef<std::vector<Digest>()> digests)
+          absl::Span<const uint32_t> topological, DigestsOf digests)
       : index_(index),
         nodes_(&index.instructions[computation.first]),
         count_(computation.count),
         root_(computation.root),
+        topological_(topological),
         digests_of_(digests),
         position_(count_, kUnnumbered),
         effort_left_(uint64_t{64} * count_ + 4096) {
@@ -153,18 +154,21 @@ class Orderer {
 
   const std::vector<Digest>& Digests() {
     if (!digests_.empty()) return digests_;
-    digests_ = digests_of_();
+    digests_ = digests_of_(position_);
+    // Walks below must not depend on how control predecessors were written.
+    const auto key = [this](uint32_t i) { return std::tie(position_[i], digests_[i]); };
     for (uint32_t i = 0; i < count_; ++i) {
       const InstructionRecord& node = nodes_[i];
+      if (node.controls < 2) continue;
       uint32_t* const begin = index_.edges.data() + node.first_edge + node.operands;
-      std::sort(begin, begin + node.controls, [this](uint32_t a, uint32_t b) {
-        return std::make_pair(digests_[a], a) < std::make_pair(digests_[b], b);
-      });
+      std::sort(begin, begin + node.controls,
+                [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
     }
     return digests_;
   }
 
   uint32_t BeginRound() {
+    if (contexts_.empty()) MakeContexts();
     if (seen_.empty()) {
       seen_.resize(count_);
       local_.resize(count_);
@@ -174,8 +178,36 @@ class Orderer {
     return ++round_;
   }
 
+  // Twins may be used by different things. The context of a node is its digest and the contexts of
+  // its users; those of a numbered node are numbered, too, and do not matter any more. A sum stands
+  // for the set of users: where two sums should ever be equal by chance, the written order decides.
+  void MakeContexts() {
+    constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
+    const std::vector<Digest>& digests = Digests();
+    std::vector<uint64_t> users(count_);
+    contexts_.resize(count_);
+    Encoding text;
+    for (size_t i = topological_.size(); i-- > 0;) {
+      const uint32_t node = topological_[i];
+      if (position_[node] != kUnnumbered) continue;
+      text.PutRaw(digests[node].bytes());
+      text.PutVarint(users[node]);
+      text.PutByte(node == root_);
+      text.FlushInto(hash_, 0);
+      contexts_[node] = LoadFixed64(hash_.Finish().bytes());
+      const absl::Span<const uint32_t> before = index_.Predecessors(nodes_[node]);
+      for (size_t slot = 0; slot < before.size(); ++slot) {
+        // Operands have places, control predecessors have none.
+        const uint64_t place = std::min<uint64_t>(slot, nodes_[node].operands);
+        uint64_t mixed = (contexts_[node] ^ (place + 1) * kOdd) * kOdd;
+        mixed ^= mixed >> 29;
+        users[before[slot]] += mixed * kOdd;
+      }
+    }
+  }
+
   // Describes what `start` depends on as far as it is not numbered: by positions where it is, by
-  // order of discovery where it is not.
+  // context and order of discovery where it is not.
   Digest Signature(uint32_t start) {
     constexpr char kNumbered = 'P', kSeen = 'L', kNew = 'N', kEnd = 'E';
     ++walk_;
@@ -185,6 +217,7 @@ class Orderer {
       local_[node] = found++;
       if (round_seen_[node] == round_) shared_round_[node] = round_;
       round_seen_[node] = round_;
+      tokens_.PutVarint(contexts_[node]);
       if (effort_left_ > 0) --effort_left_;
       cone_.push_back({node, 0});
     };
@@ -220,12 +253,14 @@ class Orderer {
   const InstructionRecord* const nodes_;
   const uint32_t count_;
   const uint32_t root_;
-  const absl::FunctionRef<std::vector<Digest>()> digests_of_;
+  const absl::Span<const uint32_t> topological_;
+  const DigestsOf digests_of_;
 
   std::vector<uint32_t> position_;  // By offset.
   std::vector<uint32_t> order_;
   std::vector<Frame> path_;
   std::vector<Digest> digests_;
+  std::vector<uint64_t> contexts_;
 
   // A round gives signatures to several candidates, one walk each.
   uint64_t effort_left_;
@@ -279,8 +314,8 @@ bool TopologicalOrder(const HloIndex& index, const ComputationRecord& computatio
 }
 
 std::vector<uint32_t> CanonicalOrder(HloIndex& index, const ComputationRecord& computation,
-                                     absl::FunctionRef<std::vector<Digest>()> digests) {
-  return Orderer(index, computation, digests).Run();
+                                     absl::Span<const uint32_t> topological, DigestsOf digests) {
+  return Orderer(index, computation, topological, digests).Run();
 }
 
 }  // namespace neffcache

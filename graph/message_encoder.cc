@@ -9,6 +9,8 @@ namespace neffcache {
 namespace {
 
 constexpr int kDepthLimit = 64;
+constexpr size_t kLongestRemembered = 256;
+constexpr size_t kMostRemembered = size_t{1} << 20;
 
 constexpr char kInline = 0, kHashed = 1;
 
@@ -80,14 +82,25 @@ bool HasHighBit(absl::string_view bytes) {
   return false;
 }
 
-bool AllAtMostOne(absl::string_view bytes) {
+size_t VarintSize(uint64_t value) {
+  size_t size = 1;
+  for (; value >= 0x80; value >>= 7) ++size;
+  return size;
+}
+
+// True when a packed list stands on the wire as it is written here: each value as its type reads
+// it, in as few bytes as it takes.
+bool IsCanonical(FieldType type, absl::string_view bytes) {
+  if (type != FieldType::kBool && !HasHighBit(bytes)) return true;
   const char* p = bytes.data();
   const char* const end = p + bytes.size();
-  for (; end - p >= 8; p += 8) {
-    if (LoadFixed64(absl::string_view(p, 8)) & 0xfefefefefefefefeu) return false;
-  }
-  for (; p < end; ++p) {
-    if (*p & 0xfe) return false;
+  while (p < end) {
+    const char* const begin = p;
+    uint64_t value;
+    if (!ReadVarint(&p, end, &value) || ReadAs(type, value) != value ||
+        VarintSize(value) != static_cast<size_t>(p - begin)) {
+      return false;
+    }
   }
   return true;
 }
@@ -110,15 +123,21 @@ bool MessageEncoder::Fail(std::string why) {
   return false;
 }
 
-bool MessageEncoder::AllFit(const FieldSchema& field, const WireField* begin,
-                            const WireField* end) {
-  return std::all_of(begin, end, [&](const WireField& f) { return WireTypeFits(field, f.type); });
+bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, Fields* fields,
+                          uint32_t without) {
+  fields->begin = stack_.size();
+  if (!ReadInto(bytes, without)) return Fail(absl::StrCat(schema.name, " is damaged"));
+  Order(schema, fields);
+  return true;
 }
 
-size_t MessageEncoder::GroupEnd(size_t begin, size_t end) const {
-  size_t next = begin + 1;
-  while (next < end && stack_[next].number == stack_[begin].number) ++next;
-  return next;
+bool MessageEncoder::ReadMerged(const MessageSchema& schema, Fields pieces, Fields* fields) {
+  fields->begin = stack_.size();
+  for (size_t i = pieces.begin; i < pieces.end; ++i) {
+    if (!ReadInto(stack_[i].bytes, 0)) return Fail(absl::StrCat(schema.name, " is damaged"));
+  }
+  Order(schema, fields);
+  return true;
 }
 
 bool MessageEncoder::ReadInto(absl::string_view bytes, uint32_t without) {
@@ -130,43 +149,34 @@ bool MessageEncoder::ReadInto(absl::string_view bytes, uint32_t without) {
   return !reader.damaged();
 }
 
-bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, Fields* fields,
-                          uint32_t without) {
-  fields->begin = stack_.size();
-  if (!ReadInto(bytes, without)) return Fail(absl::StrCat(schema.name, " is damaged"));
-  return Finish(schema, fields);
-}
-
-bool MessageEncoder::ReadMerged(const MessageSchema& schema, Fields pieces, Fields* fields) {
-  fields->begin = stack_.size();
-  for (size_t i = pieces.begin; i < pieces.end; ++i) {
-    if (!ReadInto(stack_[i].bytes, 0)) return Fail(absl::StrCat(schema.name, " is damaged"));
+void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
+  bool sorted = true;
+  int oneof_members = 0;
+  uint32_t before = 0;
+  for (size_t i = fields->begin; i < stack_.size(); ++i) {
+    const uint32_t number = stack_[i].number;
+    sorted &= before <= number;
+    before = number;
+    oneof_members += schema.OneofOf(number) != 0;
   }
-  return Finish(schema, fields);
-}
-
-bool MessageEncoder::Finish(const MessageSchema& schema, Fields* fields) {
+  if (oneof_members > 1) KeepLastOfOneofs(schema, fields);
+  if (!sorted) {
+    std::stable_sort(stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin), stack_.end(),
+                     [](const WireField& a, const WireField& b) { return a.number < b.number; });
+  }
   fields->end = stack_.size();
-  if (schema.has_oneof) KeepLastOfOneofs(schema, fields);
-  const auto by_number = [](const WireField& a, const WireField& b) { return a.number < b.number; };
-  const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
-  if (!std::is_sorted(begin, stack_.end(), by_number)) {
-    std::stable_sort(begin, stack_.end(), by_number);
-  }
-  return true;
 }
 
 // Of the members of a oneof the last one stands, without what came before another member.
 void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* fields) {
   const auto oneof_of = [&](const WireField& f) -> uint8_t {
-    const FieldSchema* field = schema.Find(f.number);
-    return field != nullptr && WireTypeFits(*field, f.type) ? field->oneof : 0;
+    return schema.Fits(f.number, f.type) ? schema.OneofOf(f.number) : 0;
   };
   constexpr size_t kOneofs = 3;  // Numbers that the schema gives out, and 0.
   uint32_t winner[kOneofs] = {};
   bool closed[kOneofs] = {};  // Another member was met: what is before it has been replaced.
-  size_t write = fields->end;
-  for (size_t i = fields->end; i-- > fields->begin;) {
+  size_t write = stack_.size();
+  for (size_t i = write; i-- > fields->begin;) {
     const uint8_t oneof = oneof_of(stack_[i]);
     if (oneof != 0) {
       if (winner[oneof] == 0) winner[oneof] = stack_[i].number;
@@ -178,7 +188,6 @@ void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* field
   }
   const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
   stack_.erase(begin, stack_.begin() + static_cast<std::ptrdiff_t>(write));
-  fields->end = stack_.size();
 }
 
 void MessageEncoder::Replace(Fields* fields, uint32_t number, const WireField& field) {
@@ -205,19 +214,26 @@ bool MessageEncoder::EncodeFields(const MessageSchema& schema, Fields fields, En
   return true;
 }
 
+bool MessageEncoder::FailUnknown(const MessageSchema& schema, uint32_t number) {
+  return Fail(absl::StrCat(schema.name, " field ", number,
+                           schema.Find(number) == nullptr
+                               ? " is unknown"
+                               : " has another type than the one that is known"));
+}
+
 bool MessageEncoder::EncodeGroup(const MessageSchema& schema, Fields group, Encoding* out) {
   const uint32_t number = stack_[group.begin].number;
   const FieldSchema* const field = schema.Find(number);
   if (field == nullptr) return EncodeUnknown(schema, group, out);
-  if (AllFit(*field, &stack_[group.begin], stack_.data() + group.end)) {
-    return EncodeKnown(*field, group, out);
-  }
+  bool all_fit = true;
+  for (size_t i = group.begin; i < group.end; ++i) all_fit &= schema.Fits(number, stack_[i].type);
+  if (all_fit) return EncodeKnown(*field, group, out);
   // Occurrences with a foreign wire type are another field that happens to share the number.
   const size_t copy = stack_.size();
   for (const bool fits : {true, false}) {
     for (size_t i = group.begin; i < group.end; ++i) {
       const WireField occurrence = stack_[i];
-      if (WireTypeFits(*field, occurrence.type) == fits) stack_.push_back(occurrence);
+      if (schema.Fits(number, occurrence.type) == fits) stack_.push_back(occurrence);
     }
     const Fields part = {copy, stack_.size()};
     const bool encoded = part.begin == part.end ||
@@ -303,15 +319,33 @@ bool MessageEncoder::EncodeMessage(const FieldSchema& field, Fields group, Encod
     for (size_t i = group.begin; i < group.end; ++i) filled |= !stack_[i].bytes.empty();
     if (!filled) return true;
   }
+  out->PutHeader(field.number, Kind::kMessage);
+  // Instructions have their shapes, dimensions and attributes in common. Only at the top, so that
+  // nothing is nested deeper for having been seen before, and without payloads, whose use is noted.
+  const absl::string_view bytes = stack_[group.begin].bytes;
+  const bool remembered = depth_ == 0 && group.end - group.begin == 1 &&
+                          bytes.size() <= kLongestRemembered && payloads_->rows.empty();
+  auto& known = known_[static_cast<size_t>(field.message)];
+  if (remembered) {
+    if (const auto it = known.find(bytes); it != known.end()) {
+      out->PutRaw(known_text_.view(it->second.first, it->second.second));
+      return true;
+    }
+  }
+  const size_t begin = out->size();
   if (depth_ == kDepthLimit) return Fail("messages are nested more than 64 deep");
   ++depth_;
   const MessageSchema& schema = SchemaOf(field.message);
   Fields fields;
   if (!ReadMerged(schema, group, &fields)) return false;
-  out->PutHeader(field.number, Kind::kMessage);
   if (!EncodeFields(schema, fields, out)) return false;
   Release(fields);
   --depth_;
+  if (remembered && known_text_.size() < kMostRemembered) {
+    const size_t start = known_text_.size();
+    known_text_.PutRaw(out->view(begin, out->size()));
+    known.emplace(bytes, std::make_pair(start, known_text_.size()));
+  }
   return true;
 }
 
@@ -395,7 +429,7 @@ bool MessageEncoder::EncodeVarints(const FieldSchema& field, Fields group, Encod
       continue;
     }
     count += CountVarints(f.bytes);
-    canonical &= field.type == FieldType::kBool ? AllAtMostOne(f.bytes) : !HasHighBit(f.bytes);
+    canonical = canonical && IsCanonical(field.type, f.bytes);
     if (dropped && !ForEachPacked(f.bytes, [&](uint64_t value) {
           dropped &= ReadAs(field.type, value) == inert;
         })) {
@@ -454,12 +488,7 @@ bool MessageEncoder::EncodeFixed(const FieldSchema& field, Fields group, Encodin
 
 bool MessageEncoder::EncodeUnknown(const MessageSchema& schema, Fields group, Encoding* out) {
   const uint32_t number = stack_[group.begin].number;
-  if (schema.guarded && !schema.IsInert(number)) {
-    return Fail(absl::StrCat(schema.name, " field ", number,
-                             schema.Find(number) == nullptr
-                                 ? " is unknown"
-                                 : " has another type than the one that is known"));
-  }
+  if (schema.guarded && !schema.IsInert(number)) return FailUnknown(schema, number);
   out->PutHeader(number, Kind::kUnknownList);
   out->PutVarint(group.end - group.begin);
   for (size_t i = group.begin; i < group.end; ++i) {
@@ -504,8 +533,7 @@ bool MessageEncoder::Resolve(Fields payload, absl::optional<absl::string_view>* 
   if (!ReadMerged(schema, payload, &fields)) return false;
   for (size_t i = fields.begin; i < fields.end; ++i) {
     const WireField& f = stack_[i];
-    const FieldSchema* known = schema.Find(f.number);
-    if (known == nullptr || !WireTypeFits(*known, f.type)) {
+    if (!schema.Fits(f.number, f.type)) {
       return Fail(absl::StrCat("payload field ", f.number, " is unknown"));
     }
     if (f.number == 1) {

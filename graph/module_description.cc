@@ -117,53 +117,53 @@ class Describer {
     MessageEncoder::Fields fields;
     if (!encoder_.ReadMerged(schema, group, &fields)) return false;
     const uint32_t number = encoder_.At(group.begin).number;
-    absl::flat_hash_map<uint32_t, absl::string_view> entries;
+    absl::flat_hash_map<uint32_t, Sequence> entries;
     for (size_t i = fields.begin; i < fields.end; ++i) {
       const WireField& field = encoder_.At(i);
       if (field.number != 1 || field.type != WireType::kBytes) {
         return encoder_.Fail(absl::StrCat("schedule field ", field.number, " is unknown"));
       }
       uint32_t computation = 0;
-      absl::string_view entry;
-      if (!ReadScheduleEntry(field.bytes, &computation, &entry)) return false;
-      entries[computation] = entry;  // Of equal keys the last one stands.
+      Sequence sequence;
+      if (!ReadScheduleEntry(field.bytes, &computation, &sequence)) return false;
+      entries[computation] = std::move(sequence);  // Of equal keys the last one stands.
     }
     encoder_.Release(fields);
-    std::vector<std::pair<uint32_t, absl::string_view>> sorted;  // By position.
-    for (const auto& [computation, entry] : entries) {
-      sorted.emplace_back(numbering_.computation_position[computation], entry);
+    std::vector<uint32_t> sorted;
+    for (const auto& [computation, sequence] : entries) {
+      sorted.push_back(numbering_.computation_position[computation]);
     }
     std::sort(sorted.begin(), sorted.end());
     out_.PutHeader(number, Kind::kPositionList);
     out_.PutVarint(sorted.size());
-    for (const auto& [position, entry] : sorted) {
+    for (const uint32_t position : sorted) {
       out_.PutVarint(position);
       const uint32_t computation = numbering_.computation_at[position];
-      if (!WriteSequence(index_.computations[computation], entry)) return false;
+      if (!WriteSequence(index_.computations[computation], entries[computation])) return false;
       out_.FlushInto(hash_);
     }
     return true;
   }
 
-  bool ReadScheduleEntry(absl::string_view bytes, uint32_t* computation, absl::string_view* entry) {
+  // The pieces of an InstructionSequence, to be merged.
+  using Sequence = std::vector<absl::string_view>;
+
+  bool ReadScheduleEntry(absl::string_view bytes, uint32_t* computation, Sequence* sequence) {
     const MessageSchema& schema = SchemaOf(HloMessage::kScheduleEntry);
     int64_t id = 0;
-    int values = 0;
     WireReader reader(bytes);
     WireField field;
     while (reader.Next(&field)) {
-      const FieldSchema* known = schema.Find(field.number);
-      if (known == nullptr || !WireTypeFits(*known, field.type)) {
+      if (!schema.Fits(field.number, field.type)) {
         return encoder_.Fail(absl::StrCat("schedule entry field ", field.number, " is unknown"));
       }
       if (field.number == 1) {
         id = static_cast<int64_t>(field.value);
       } else {
-        *entry = field.bytes;
-        ++values;
+        sequence->push_back(field.bytes);
       }
     }
-    if (reader.damaged() || values > 1) return encoder_.Fail("a schedule entry is damaged");
+    if (reader.damaged()) return encoder_.Fail("a schedule entry is damaged");
     const auto found = index_.by_id.find(id);
     if (found == index_.by_id.end()) {
       return encoder_.Fail(absl::StrCat("scheduled computation ", id, " does not exist"));
@@ -172,32 +172,33 @@ class Describer {
     return true;
   }
 
-  bool WriteSequence(const ComputationRecord& computation, absl::string_view bytes) {
+  bool WriteSequence(const ComputationRecord& computation, const Sequence& sequence) {
     std::vector<uint32_t> positions;
     bool good = true;
     const auto take = [&](uint64_t id) {
-      uint32_t offset;
+      uint32_t offset = 0;
       if (index_.FindInstruction(computation, static_cast<int64_t>(id), &offset)) {
         positions.push_back(numbering_.position[computation.first + offset]);
       } else {
         good = encoder_.Fail(absl::StrCat("scheduled instruction ", id, " does not exist"));
       }
     };
-    WireReader reader(bytes);
-    WireField field;
-    while (good && reader.Next(&field)) {
-      if (field.number != 1 ||
-          (field.type != WireType::kVarint && field.type != WireType::kBytes)) {
-        return encoder_.Fail(
-            absl::StrCat("instruction sequence field ", field.number, " is unknown"));
+    for (const absl::string_view piece : sequence) {
+      WireReader reader(piece);
+      WireField field;
+      while (good && reader.Next(&field)) {
+        if (!SchemaOf(HloMessage::kInstructionSequence).Fits(field.number, field.type)) {
+          return encoder_.Fail(
+              absl::StrCat("instruction sequence field ", field.number, " is unknown"));
+        }
+        if (field.type == WireType::kVarint) {
+          take(field.value);
+        } else if (!ForEachPacked(field.bytes, take)) {
+          return encoder_.Fail("a schedule is damaged");
+        }
       }
-      if (field.type == WireType::kVarint) {
-        take(field.value);
-      } else if (!ForEachPacked(field.bytes, take)) {
-        return encoder_.Fail("a schedule is damaged");
-      }
+      if (reader.damaged()) return encoder_.Fail("a schedule is damaged");
     }
-    if (reader.damaged()) return encoder_.Fail("a schedule is damaged");
     out_.PutVarint(positions.size());
     for (uint32_t position : positions) out_.PutVarint(position);
     return good;

@@ -15,8 +15,6 @@
 namespace neffcache {
 namespace {
 
-constexpr uint32_t kUnnumbered = UINT32_MAX;
-
 // Callees before their callers. INVALID_ARGUMENT for recursion.
 absl::StatusOr<std::vector<uint32_t>> BottomUp(const HloIndex& index) {
   enum : uint8_t { kNew, kOpen, kDone };
@@ -73,6 +71,9 @@ class CanonicalNumbering {
     numbering_.computation_position.assign(index_.computations.size(), kUnnumbered);
     numbering_.content.resize(index_.computations.size());
     ASSIGN_OR_RETURN(bottom_up_, BottomUp(index_));
+    place_.resize(bottom_up_.size());
+    for (uint32_t place = 0; place < bottom_up_.size(); ++place) place_[bottom_up_[place]] = place;
+    digested_.resize(bottom_up_.size());
     for (size_t place = 0; place < bottom_up_.size(); ++place) {
       RETURN_IF_ERROR(OrderInstructions(place));
     }
@@ -85,8 +86,9 @@ class CanonicalNumbering {
   absl::Status OrderInstructions(size_t place) {
     const ComputationRecord& computation = index_.computations[bottom_up_[place]];
     RETURN_IF_ERROR(CheckAcyclic(index_, computation, &topological_));
-    const std::vector<uint32_t> order =
-        CanonicalOrder(index_, computation, [&] { return StructuralDigests(place); });
+    const std::vector<uint32_t> order = CanonicalOrder(
+        index_, computation, topological_,
+        [&](absl::Span<const uint32_t> positions) { return StructuralDigests(place, positions); });
     for (uint32_t position = 0; position < computation.count; ++position) {
       numbering_.at_position[computation.first + position] = order[position];
       numbering_.position[computation.first + order[position]] = position;
@@ -94,24 +96,40 @@ class CanonicalNumbering {
     return absl::OkStatus();
   }
 
-  // Of every instruction of a computation: its own fields and the digests of all it depends on.
-  // Equal for equal trees, so it cannot name a node, but it tells most nodes apart.
-  std::vector<Digest> StructuralDigests(size_t place) {
+  // Of every instruction without a position: its own fields, and the positions or digests of all it
+  // depends on. Equal for equal trees, so it cannot name a node, but it tells most nodes apart.
+  std::vector<Digest> StructuralDigests(size_t place, absl::Span<const uint32_t> positions) {
     const ComputationRecord& computation = index_.computations[bottom_up_[place]];
-    if (!index_.Callees(computation).empty()) DigestContents(place);
+    std::vector<uint32_t> called;
+    for (uint32_t offset = 0; offset < computation.count; ++offset) {
+      if (positions[offset] != kUnnumbered) continue;
+      for (uint32_t callee : index_.Callees(index_.instructions[computation.first + offset])) {
+        called.push_back(callee);
+      }
+    }
+    DigestContents(std::move(called));
     std::vector<Digest> digests(computation.count);
-    std::vector<Digest> controls;
+    std::vector<std::pair<uint32_t, Digest>> controls;
     Encoding text;
     Sha256 hash;
+    const auto put = [&text](uint32_t position, const Digest& digest) {
+      text.PutVarint(position);
+      if (position == kUnnumbered) text.PutRaw(digest.bytes());
+    };
     for (const uint32_t offset : topological_) {
+      if (positions[offset] != kUnnumbered) continue;
       const InstructionRecord& instruction = index_.instructions[computation.first + offset];
       writer_.WriteInstruction(computation, instruction, References::kOwnFieldsOnly, &text);
-      for (uint32_t operand : index_.Operands(instruction)) text.PutRaw(digests[operand].bytes());
+      for (uint32_t operand : index_.Operands(instruction)) {
+        put(positions[operand], digests[operand]);
+      }
       controls.clear();
-      for (uint32_t control : index_.Controls(instruction)) controls.push_back(digests[control]);
+      for (uint32_t control : index_.Controls(instruction)) {
+        controls.emplace_back(positions[control], digests[control]);
+      }
       std::sort(controls.begin(), controls.end());
       controls.erase(std::unique(controls.begin(), controls.end()), controls.end());
-      for (const Digest& control : controls) text.PutRaw(control.bytes());
+      for (const auto& [position, digest] : controls) put(position, digest);
       for (uint32_t callee : index_.Callees(instruction)) {
         text.PutRaw(numbering_.content[callee].bytes());
       }
@@ -121,10 +139,21 @@ class CanonicalNumbering {
     return digests;
   }
 
-  // Digests the computations below `place`, whose instructions are in order by then.
-  void DigestContents(size_t place) {
-    for (; digested_ < place; ++digested_) {
-      const uint32_t computation = bottom_up_[digested_];
+  // Digests these computations and all that they call; their instructions are in order by now.
+  void DigestContents(std::vector<uint32_t> computations) {
+    std::vector<uint32_t> places;
+    while (!computations.empty()) {
+      const uint32_t computation = computations.back();
+      computations.pop_back();
+      if (digested_[computation]) continue;
+      digested_[computation] = true;
+      places.push_back(place_[computation]);
+      const absl::Span<const uint32_t> callees = index_.Callees(index_.computations[computation]);
+      computations.insert(computations.end(), callees.begin(), callees.end());
+    }
+    std::sort(places.begin(), places.end());  // Callees first.
+    for (const uint32_t place : places) {
+      const uint32_t computation = bottom_up_[place];
       Encoding text;
       Sha256 hash;
       writer_.WriteComputation(index_.computations[computation], References::kContentDigests, &text,
@@ -180,7 +209,7 @@ class CanonicalNumbering {
       if (!called[i] && numbering_.computation_position[i] == kUnnumbered) starts.push_back(i);
     }
     if (starts.size() > 1) {
-      DigestContents(bottom_up_.size());
+      DigestContents(starts);
       std::stable_sort(starts.begin(), starts.end(), [this](uint32_t a, uint32_t b) {
         return numbering_.content[a] < numbering_.content[b];
       });
@@ -193,7 +222,8 @@ class CanonicalNumbering {
   Numbering& numbering_;
   std::vector<uint32_t> bottom_up_;
   std::vector<uint32_t> topological_;  // Of the computation at hand.
-  size_t digested_ = 0;
+  std::vector<uint32_t> place_;        // In bottom_up_, by computation.
+  std::vector<bool> digested_;         // By computation.
 };
 
 }  // namespace

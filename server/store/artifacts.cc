@@ -18,7 +18,7 @@ absl::Status Damaged(const Digest& digest, absl::string_view why) {
 
 }  // namespace
 
-Artifacts::Artifacts(Database& database, const ContentFiles& files, const RecordFiles& records,
+Artifacts::Artifacts(Database& database, ContentFiles& files, const RecordFiles& records,
                      std::function<absl::Time()> clock)
     : database_(database), files_(files), records_(records), clock_(std::move(clock)) {}
 
@@ -43,17 +43,35 @@ absl::StatusOr<Artifacts::Turn> Artifacts::Place(StagedContent artifact, const K
   row.size = artifact.size();
   row.is_inline = ContentFiles::IsInline(artifact);
   row.stored = clock_();
-  batch.Put(Column::kArtifacts, digest.bytes(), EncodeArtifactRow(row));
-  if (!known) {
-    batch.Add(kArtifactCounter, 1);
-    batch.Add(kArtifactBytesCounter, static_cast<int64_t>(row.size));
-  }
+  PutRows(digest, row, known, batch);
   if (row.is_inline) {
     batch.Put(Column::kInline, digest.bytes(), ContentFiles::InlineBytes(artifact));
   } else {
     RETURN_IF_ERROR(files_.Keep(std::move(artifact)));
   }
   return turn;
+}
+
+absl::StatusOr<Artifacts::Turn> Artifacts::Adopt(const Artifact& artifact, const Key& key,
+                                                 Batch& batch) {
+  Turn turn = turns_.Take(artifact.digest);
+  batch.Put(Column::kReferences, ReferenceRow(artifact.digest, key), "");
+  ASSIGN_OR_RETURN(const absl::optional<ArtifactRow> present, FindRow(artifact.digest));
+  const bool known = present.has_value() && !present->damaged;
+  if (known && OpenPlaced(artifact.digest, *present).ok()) return turn;
+  ArtifactRow row;
+  row.size = artifact.size;
+  row.stored = clock_();
+  PutRows(artifact.digest, row, known, batch);
+  return turn;
+}
+
+void Artifacts::PutRows(const Digest& digest, const ArtifactRow& row, bool known,
+                        Batch& batch) const {
+  batch.Put(Column::kArtifacts, digest.bytes(), EncodeArtifactRow(row));
+  if (known) return;
+  batch.Add(kArtifactCounter, 1);
+  batch.Add(kArtifactBytesCounter, static_cast<int64_t>(row.size));
 }
 
 absl::StatusOr<ContentReader> Artifacts::OpenPlaced(const Digest& digest,

@@ -14,6 +14,7 @@
 #include "server/store/content.h"
 #include "server/store/content_files.h"
 #include "server/store/database.h"
+#include "server/store/entry.h"
 #include "server/store/record_files.h"
 #include "server/store/row_codec.h"
 #include "server/store/turns.h"
@@ -27,13 +28,16 @@ class Artifacts {
  public:
   using Turn = Turns<Digest>::Turn;
 
-  Artifacts(Database& database, const ContentFiles& files, const RecordFiles& records,
+  Artifacts(Database& database, ContentFiles& files, const RecordFiles& records,
             std::function<absl::Time()> clock);
 
   // Puts the artifact where it is kept and adds the rows of it and of its reference by `key` to
   // `batch`. An artifact that is there, whole as far as one sees, is not written again. The turn
   // must be held until the batch is written.
   absl::StatusOr<Turn> Place(StagedContent artifact, const Key& key, Batch& batch);
+
+  // The same for a file that is there, which the caller has checked.
+  absl::StatusOr<Turn> Adopt(const Artifact& artifact, const Key& key, Batch& batch);
 
   // See Store::OpenContent.
   absl::StatusOr<ContentReader> Open(const Digest& digest);
@@ -43,6 +47,8 @@ class Artifacts {
   uint64_t damaged() const { return damaged_; }
 
  private:
+  // Adds an artifact's rows; `known` is counted already.
+  void PutRows(const Digest& digest, const ArtifactRow& row, bool known, Batch& batch) const;
   absl::StatusOr<absl::optional<ArtifactRow>> FindRow(const Digest& digest) const;
   absl::StatusOr<ContentReader> OpenPlaced(const Digest& digest, const ArtifactRow& row) const;
   absl::StatusOr<ContentReader> OpenChecked(const Digest& digest) const;
@@ -51,7 +57,7 @@ class Artifacts {
   absl::StatusOr<std::vector<Key>> ReferencesOf(const Digest& digest) const;
 
   Database& database_;
-  const ContentFiles& files_;
+  ContentFiles& files_;
   const RecordFiles& records_;
   const std::function<absl::Time()> clock_;
   Turns<Digest> turns_;

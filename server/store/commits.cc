@@ -144,14 +144,16 @@ absl::Status Commits::ForgetFailure(const Key& key) {
 }
 
 absl::Status Commits::PurgeExpired(size_t limit) {
-  ASSIGN_OR_RETURN(const std::vector<Key> keys, parts_.entries.ExpiredFailures(limit));
-  for (const Key& key : keys) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> rows, parts_.entries.ExpiredFailures(limit));
+  for (const std::string& row : rows) {
+    ASSIGN_OR_RETURN(const Key key, KeyAtEnd(row));
     const auto turn = parts_.keys.Take(key);
     ASSIGN_OR_RETURN(const absl::optional<Entry> current, Current(key));
-    if (!current.has_value() || parts_.entries.IsRemembered(*current)) continue;
     Batch batch = parts_.database.NewBatch();
-    DeleteFailureRow(current, batch);
-    batch.Delete(Column::kEntries, key.bytes());
+    batch.Delete(Column::kFailures, row);
+    if (current.has_value() && !parts_.entries.IsRemembered(*current)) {
+      batch.Delete(Column::kEntries, key.bytes());
+    }
     RETURN_IF_ERROR(parts_.database.Write(std::move(batch), Durability::kBuffered));
   }
   return absl::OkStatus();

@@ -31,8 +31,8 @@ class Commits {
  public:
   struct Parts {
     Database& database;
-    const ContentFiles& files;
-    const RecordFiles& records;
+    ContentFiles& files;
+    RecordFiles& records;
     const Entries& entries;
     const BundleTable& bundles;
     Artifacts& artifacts;

@@ -14,7 +14,10 @@
 namespace neffcache {
 
 ContentFiles::ContentFiles(StoreLayout layout, const SpaceGuard& guard, uint64_t inline_limit)
-    : layout_(std::move(layout)), guard_(guard), inline_limit_(inline_limit) {}
+    : layout_(std::move(layout)),
+      directory_(layout_.artifacts()),
+      guard_(guard),
+      inline_limit_(inline_limit) {}
 
 absl::StatusOr<ContentWriter> ContentFiles::Stage(ContentKind kind) const {
   RETURN_IF_ERROR(guard_.Check());
@@ -31,13 +34,21 @@ absl::string_view ContentFiles::InlineBytes(const StagedContent& content) {
   return content.state_->memory;
 }
 
-absl::Status ContentFiles::Keep(StagedContent content) const {
+std::string ContentFiles::ArtifactPath(const Digest& digest) const {
+  return directory_.PathOf(digest.Hex());
+}
+
+std::string ContentFiles::CompressedPath(const Digest& digest) const {
+  return absl::StrCat(ArtifactPath(digest), ".zst");
+}
+
+absl::Status ContentFiles::Keep(StagedContent content) {
   StagedContent::State& state = *content.state_;
   content.ReleaseUncompressed();
   if (!state.file.has_value()) return absl::InternalError("keeping content: it has no file");
-  const std::string path = state.kind == ContentKind::kArtifact
-                               ? layout_.ArtifactPath(state.digest)
-                               : layout_.CompressedPath(state.digest);
+  const std::string path = state.kind == ContentKind::kArtifact ? ArtifactPath(state.digest)
+                                                                : CompressedPath(state.digest);
+  RETURN_IF_ERROR(directory_.Prepare(state.digest.Hex()));
   return NeverNotFound(state.file->CommitAs(path, Durability::kSynced));
 }
 
@@ -58,14 +69,14 @@ absl::StatusOr<ContentReader> ContentFiles::Open(const std::string& path) const 
 
 absl::StatusOr<ContentReader> ContentFiles::OpenArtifact(const Digest& digest,
                                                          uint64_t size) const {
-  ASSIGN_OR_RETURN(ContentReader reader, Open(layout_.ArtifactPath(digest)));
+  ASSIGN_OR_RETURN(ContentReader reader, Open(ArtifactPath(digest)));
   if (reader.stored_size() == size) return reader;
   return absl::DataLossError(absl::StrCat("opening artifact ", digest.Hex(), ": its file has ",
                                           reader.stored_size(), " bytes instead of ", size));
 }
 
 absl::StatusOr<ContentReader> ContentFiles::OpenCompressed(const Digest& digest) const {
-  return Open(layout_.CompressedPath(digest));
+  return Open(CompressedPath(digest));
 }
 
 ContentReader ContentFiles::FromMemory(std::string bytes) {
@@ -76,7 +87,7 @@ ContentReader ContentFiles::FromMemory(std::string bytes) {
 }
 
 absl::Status ContentFiles::RemoveArtifact(const Digest& digest) const {
-  const std::string path = layout_.ArtifactPath(digest);
+  const std::string path = ArtifactPath(digest);
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("deleting ", path));
 }

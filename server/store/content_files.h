@@ -9,6 +9,7 @@
 #include "io/digest.h"
 #include "server/store/content.h"
 #include "server/store/layout.h"
+#include "server/store/sharded_directory.h"
 #include "server/store/space_guard.h"
 
 namespace neffcache {
@@ -29,7 +30,7 @@ class ContentFiles {
   static absl::string_view InlineBytes(const StagedContent& content);
 
   // Puts staged content under its final name, durably, replacing what is there.
-  absl::Status Keep(StagedContent content) const;
+  absl::Status Keep(StagedContent content);
 
   // NOT_FOUND: there is no such file. DATA_LOSS: it does not have `size` bytes.
   absl::StatusOr<ContentReader> OpenArtifact(const Digest& digest, uint64_t size) const;
@@ -41,9 +42,14 @@ class ContentFiles {
   absl::Status RemoveArtifact(const Digest& digest) const;
 
  private:
+  // An artifact's file, exactly its bytes.
+  std::string ArtifactPath(const Digest& digest) const;
+  // A graph's or log's file: zstd, named by the digest of the uncompressed bytes.
+  std::string CompressedPath(const Digest& digest) const;
   absl::StatusOr<ContentReader> Open(const std::string& path) const;
 
   const StoreLayout layout_;
+  ShardedDirectory directory_;
   const SpaceGuard& guard_;
   const uint64_t inline_limit_;
 };

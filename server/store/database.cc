@@ -15,6 +15,8 @@
 namespace neffcache {
 namespace {
 
+constexpr uint64_t kRoomToResume = uint64_t{8} << 20;
+
 rocksdb::Slice ToSlice(absl::string_view bytes) {
   return {bytes.data(), bytes.size()};
 }
@@ -31,10 +33,10 @@ absl::StatusCode CodeOf(const rocksdb::Status& status) {
 }
 
 // A column family that this program does not know makes RocksDB refuse with words that help nobody.
-absl::Status CheckColumns(const std::string& directory,
+absl::Status CheckColumns(const std::string& directory, const rocksdb::DBOptions& options,
                           const std::vector<rocksdb::ColumnFamilyDescriptor>& known) {
   std::vector<std::string> present;
-  if (!rocksdb::DB::ListColumnFamilies(DatabaseOptions(), directory, &present).ok()) {
+  if (!rocksdb::DB::ListColumnFamilies(options, directory, &present).ok()) {
     return absl::OkStatus();  // There is none yet; or opening says what is wrong.
   }
   for (const std::string& name : present) {
@@ -72,16 +74,18 @@ void Batch::Add(absl::string_view counter, int64_t delta) {
       .PermitUncheckedError();
 }
 
-Database::Database(std::string directory) : directory_(std::move(directory)) {}
+Database::Database(std::string directory)
+    : directory_(std::move(directory)), room_to_resume_(directory_, directory_, kRoomToResume) {}
 
-absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& directory) {
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(
+    const std::string& directory, std::function<void(absl::string_view)> log) {
   const std::vector<rocksdb::ColumnFamilyDescriptor> columns = ColumnDescriptors();
-  RETURN_IF_ERROR(CheckColumns(directory, columns));
+  const rocksdb::DBOptions options = DatabaseOptions(std::move(log));
+  RETURN_IF_ERROR(CheckColumns(directory, options, columns));
   auto database = std::unique_ptr<Database>(new Database(directory));
   rocksdb::DB* db = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  const rocksdb::Status opened =
-      rocksdb::DB::Open(DatabaseOptions(), directory, columns, &handles, &db);
+  const rocksdb::Status opened = rocksdb::DB::Open(options, directory, columns, &handles, &db);
   if (!opened.ok()) {
     // RocksDB has no code for its lock.
     if (absl::StrContains(opened.ToString(), "lock")) {
@@ -166,9 +170,9 @@ absl::Status Database::Write(Batch batch, Durability durability) {
   rocksdb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
   rocksdb::Status status = db_->Write(options, batch.changes_.get());
-  // A failed write, of a full disk for instance, leaves RocksDB read-only until somebody resumes
-  // it. It would look for space by itself every few seconds; a writer need not wait for that.
-  if (!status.ok() && db_->Resume().ok()) {
+  // A failed write, on a full disk for instance, leaves RocksDB read-only until somebody resumes
+  // it, which it does by writing: not before there is room.
+  if (!status.ok() && room_to_resume_.Check().ok() && db_->Resume().ok()) {
     status = db_->Write(options, batch.changes_.get());
   }
   if (!status.ok()) return Describe(status, "writing");

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "io/file.h"
+#include "server/store/space_guard.h"
 
 namespace rocksdb {
 class ColumnFamilyHandle;
@@ -70,8 +72,9 @@ class Batch {
 class Database {
  public:
   // Creates it when absent. FAILED_PRECONDITION: another process has it open, or a newer program
-  // wrote it.
-  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& directory);
+  // wrote it. `log` receives RocksDB's warnings, from any thread; it may be empty.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& directory,
+                                                        std::function<void(absl::string_view)> log);
   ~Database();
 
   absl::StatusOr<absl::optional<std::string>> Get(Column column, absl::string_view key) const;
@@ -102,6 +105,7 @@ class Database {
   absl::Status Describe(const rocksdb::Status& status, absl::string_view doing) const;
 
   const std::string directory_;
+  const SpaceGuard room_to_resume_;
   std::unique_ptr<rocksdb::DB> db_;
   Batch::Handles columns_ = {};
 };

@@ -9,10 +9,12 @@
 #include "rocksdb/cache.h"
 #include "rocksdb/env.h"
 #include "rocksdb/filter_policy.h"
+#include "rocksdb/listener.h"
 #include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
 #include "server/store/counter_merge.h"
 #include "server/store/database.h"
+#include "server/store/database_log.h"
 
 namespace neffcache {
 namespace {
@@ -23,9 +25,19 @@ constexpr size_t kInlineBufferBytes = size_t{64} << 20;
 // Bounds what a restart replays.
 constexpr uint64_t kWalBytes = uint64_t{128} << 20;
 
+// RocksDB would look for space every few seconds and refuse writers until then; Database::Write
+// resumes it at once instead.
+class ResumedByWriters : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status error,
+                            bool* auto_recovery) override {
+    if (error.IsNoSpace()) *auto_recovery = false;
+  }
+};
+
 }  // namespace
 
-rocksdb::DBOptions DatabaseOptions() {
+rocksdb::DBOptions DatabaseOptions(std::function<void(absl::string_view)> log) {
   rocksdb::DBOptions options;
   options.create_if_missing = true;
   options.create_missing_column_families = true;
@@ -36,9 +48,8 @@ rocksdb::DBOptions DatabaseOptions() {
   options.max_total_wal_size = kWalBytes;
   // Network file systems lack it or have it in part only.
   options.allow_fallocate = false;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.keep_log_file_num = 4;
-  options.max_log_file_size = size_t{16} << 20;
+  options.listeners.push_back(std::make_shared<ResumedByWriters>());
+  options.info_log = std::make_shared<DatabaseLog>(std::move(log));
   return options;
 }
 

@@ -110,20 +110,16 @@ absl::StatusOr<uint64_t> Entries::CountFailed() const {
   return count;
 }
 
-absl::StatusOr<std::vector<Key>> Entries::ExpiredFailures(size_t limit) const {
+absl::StatusOr<std::vector<std::string>> Entries::ExpiredFailures(size_t limit) const {
   const std::string first_remembered = FailuresFrom(clock_() + absl::Milliseconds(1));
-  std::vector<Key> keys;
-  absl::Status bad_row;
+  std::vector<std::string> rows;
   RETURN_IF_ERROR(
       database_.Scan(Column::kFailures, "", [&](absl::string_view row, absl::string_view) {
-        if (row >= first_remembered || keys.size() >= limit) return false;
-        const absl::StatusOr<Key> key = KeyAtEnd(row);
-        bad_row.Update(key.status());
-        if (key.ok()) keys.push_back(*key);
+        if (row >= first_remembered || rows.size() >= limit) return false;
+        rows.emplace_back(row);
         return true;
       }));
-  RETURN_IF_ERROR(bad_row);
-  return keys;
+  return rows;
 }
 
 }  // namespace neffcache

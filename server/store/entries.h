@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -32,8 +33,8 @@ class Entries {
   absl::StatusOr<Key> ResolvePrefix(absl::string_view prefix) const;
   absl::Status ForEach(absl::FunctionRef<bool(const Entry&)> visit) const;
   absl::StatusOr<uint64_t> CountFailed() const;
-  // Keys of at most `limit` failures that are no longer remembered.
-  absl::StatusOr<std::vector<Key>> ExpiredFailures(size_t limit) const;
+  // At most `limit` rows of kFailures that are no longer remembered.
+  absl::StatusOr<std::vector<std::string>> ExpiredFailures(size_t limit) const;
 
   // The entry of this key whether or not it expired.
   absl::StatusOr<absl::optional<Entry>> FindStored(const Key& key) const;

@@ -10,7 +10,7 @@
 
 namespace neffcache {
 
-KeptGraphs::KeptGraphs(const Database& database, const ContentFiles& files)
+KeptGraphs::KeptGraphs(const Database& database, ContentFiles& files)
     : database_(database), files_(files) {}
 
 absl::Status KeptGraphs::Place(const Fingerprint& fingerprint, const GraphRecord& graph,

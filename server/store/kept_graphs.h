@@ -17,7 +17,7 @@ namespace neffcache {
 // Thread-safe. The parts given to it must outlive it.
 class KeptGraphs {
  public:
-  KeptGraphs(const Database& database, const ContentFiles& files);
+  KeptGraphs(const Database& database, ContentFiles& files);
 
   // Puts the graph where it is kept and adds its row to `batch`. Without content, the graph must be
   // kept already: FAILED_PRECONDITION. INVALID_ARGUMENT: the content is not that graph.
@@ -29,7 +29,7 @@ class KeptGraphs {
 
  private:
   const Database& database_;
-  const ContentFiles& files_;
+  ContentFiles& files_;
 };
 
 }  // namespace neffcache

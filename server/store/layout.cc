@@ -23,10 +23,6 @@ namespace {
 
 constexpr absl::string_view kMarkerWord = "neffcache-store";
 
-std::string Sharded(absl::string_view directory, absl::string_view hex) {
-  return absl::StrCat(directory, "/", hex.substr(0, 2), "/", hex);
-}
-
 absl::StatusOr<std::string> NewId() {
   std::array<char, 16> random;
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
@@ -57,20 +53,12 @@ std::string StoreLayout::temporary() const {
   return absl::StrCat(data_dir_, "/tmp");
 }
 
+std::string StoreLayout::artifacts() const {
+  return absl::StrCat(data_dir_, "/artifacts");
+}
+
 std::string StoreLayout::records() const {
   return absl::StrCat(data_dir_, "/records");
-}
-
-std::string StoreLayout::ArtifactPath(const Digest& digest) const {
-  return Sharded(absl::StrCat(data_dir_, "/artifacts"), digest.Hex());
-}
-
-std::string StoreLayout::CompressedPath(const Digest& digest) const {
-  return absl::StrCat(ArtifactPath(digest), ".zst");
-}
-
-std::string StoreLayout::RecordPath(const Key& key) const {
-  return Sharded(records(), key.Hex());
 }
 
 absl::StatusOr<std::string> StoreLayout::ReadId() const {
@@ -87,13 +75,6 @@ absl::StatusOr<std::string> StoreLayout::ReadId() const {
   return std::string(words[2]);
 }
 
-absl::Status StoreLayout::CreateShards(const std::string& parent) const {
-  for (int i = 0; i < 256; ++i) {
-    RETURN_IF_ERROR(CreateDirectories(absl::StrCat(parent, "/", absl::Hex(i, absl::kZeroPad2))));
-  }
-  return SyncDirectory(parent);
-}
-
 absl::StatusOr<std::string> StoreLayout::Prepare() const {
   ASSIGN_OR_RETURN(std::string id, ReadId());
   if (!id.empty()) {
@@ -101,8 +82,8 @@ absl::StatusOr<std::string> StoreLayout::Prepare() const {
     return id;
   }
   RETURN_IF_ERROR(CreateDirectories(temporary()));
-  RETURN_IF_ERROR(CreateShards(absl::StrCat(data_dir_, "/artifacts")));
-  RETURN_IF_ERROR(CreateShards(records()));
+  RETURN_IF_ERROR(CreateDirectories(artifacts()));
+  RETURN_IF_ERROR(CreateDirectories(records()));
   ASSIGN_OR_RETURN(id, NewId());
   // Last: a directory with this file has all the others.
   ASSIGN_OR_RETURN(AtomicFile marker, AtomicFile::Create(absl::StrCat(data_dir_, "/layout")));

@@ -4,9 +4,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "graph/key.h"
-#include "io/digest.h"
 
 namespace neffcache {
 
@@ -18,12 +15,8 @@ class StoreLayout {
   const std::string& data_dir() const { return data_dir_; }
   const std::string& db_dir() const { return db_dir_; }
   std::string temporary() const;
+  std::string artifacts() const;
   std::string records() const;
-  // An artifact's file, exactly its bytes.
-  std::string ArtifactPath(const Digest& digest) const;
-  // A graph's or log's file: zstd, named by the digest of the uncompressed bytes.
-  std::string CompressedPath(const Digest& digest) const;
-  std::string RecordPath(const Key& key) const;
 
   // Makes all directories, durably, unless that was done before, and empties tmp/: what is in there
   // belongs to nobody. Returns the store's id, new for a new store. FAILED_PRECONDITION: a newer
@@ -33,8 +26,6 @@ class StoreLayout {
   absl::StatusOr<std::string> ReadId() const;
 
  private:
-  absl::Status CreateShards(const std::string& parent) const;
-
   std::string data_dir_;
   std::string db_dir_;
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "graph/key.h"
 #include "server/store/layout.h"
+#include "server/store/sharded_directory.h"
 
 namespace neffcache {
 
@@ -14,10 +15,10 @@ namespace neffcache {
 // Thread-safe.
 class RecordFiles {
  public:
-  explicit RecordFiles(StoreLayout layout);
+  explicit RecordFiles(const StoreLayout& layout);
 
   // Durably, replacing what is there.
-  absl::Status Write(const Key& key, absl::string_view record) const;
+  absl::Status Write(const Key& key, absl::string_view record);
   // Not an error when it is not there.
   absl::Status Remove(const Key& key) const;
   // Visits each file, in no order, until `visit` returns an error.
@@ -26,7 +27,8 @@ class RecordFiles {
       const;
 
  private:
-  const StoreLayout layout_;
+  const std::string temporary_directory_;
+  ShardedDirectory directory_;
 };
 
 }  // namespace neffcache

@@ -13,6 +13,7 @@
 #include "server/store/counters.h"
 #include "server/store/database.h"
 #include "server/store/entries.h"
+#include "server/store/index_rebuild.h"
 #include "server/store/kept_graphs.h"
 #include "server/store/record_files.h"
 #include "server/store/row_keys.h"
@@ -71,7 +72,7 @@ Store::~Store() = default;
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) {
   ASSIGN_OR_RETURN(StoreDirectory directory,
-                   StoreDirectory::Open(options.data_dir, options.db_dir));
+                   StoreDirectory::Open(options.data_dir, options.db_dir, options.database_log));
   auto parts = std::make_unique<Parts>(options, std::move(directory));
   // A full disk does not keep a store from serving.
   parts->commits.PurgeExpired(kPurgeAtOpen).IgnoreError();
@@ -196,6 +197,13 @@ absl::StatusOr<StoreCounts> Store::Count() const {
   ASSIGN_OR_RETURN(counts.entries_failed, parts_->entries.CountFailed());
   counts.damaged = parts_->artifacts.damaged();
   return counts;
+}
+
+absl::StatusOr<RebuildCounts> Store::RebuildIndex() {
+  Parts& parts = *parts_;
+  return IndexRebuild({parts.database(), parts.files, parts.records, parts.entries, parts.graphs,
+                       parts.artifacts, parts.bundles, parts.keys})
+      .Run();
 }
 
 }  // namespace neffcache

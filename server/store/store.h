@@ -27,6 +27,8 @@ struct StoreOptions {
   // records can still be written; reads go on.
   uint64_t min_free_bytes = uint64_t{64} << 20;
   std::function<absl::Time()> clock = absl::Now;
+  // Receives RocksDB's warnings, a line at a time, from any thread.
+  std::function<void(absl::string_view line)> database_log;
   // For tests: called after each step of a commit or enqueue with its name (docs/formats/store.md),
   // from the thread that does it.
   std::function<void(absl::string_view step)> on_step;
@@ -53,6 +55,13 @@ struct StoreCounts {
   uint64_t artifacts = 0;
   uint64_t artifact_bytes = 0;
   uint64_t damaged = 0;  // Found since Open.
+};
+
+// What a rebuild found among the record files.
+struct RebuildCounts {
+  uint64_t taken_up = 0;
+  uint64_t known = 0;    // Already in the database.
+  uint64_t damaged = 0;  // The record or its artifact; left where it is.
 };
 
 // Everything that a daemon keeps: entries, artifacts, graphs, logs, bundles and the queue, in
@@ -149,6 +158,11 @@ class Store {
                                  absl::string_view module) const;
 
   absl::StatusOr<StoreCounts> Count() const;
+
+  // Takes up the entries of record files that the database does not know, each after a check of its
+  // artifact's bytes: for a database that was lost (delete db/, open, then this). Failures, the
+  // queue and the uses are lost with a database.
+  absl::StatusOr<RebuildCounts> RebuildIndex();
 
  private:
   struct Parts;

@@ -42,15 +42,17 @@ absl::StatusOr<absl::optional<DirectoryLock>> Lock(const std::string& data_dir,
 
 }  // namespace
 
-absl::StatusOr<StoreDirectory> StoreDirectory::Open(const std::string& data_dir,
-                                                    const std::string& db_dir) {
+absl::StatusOr<StoreDirectory> StoreDirectory::Open(
+    const std::string& data_dir, const std::string& db_dir,
+    std::function<void(absl::string_view)> database_log) {
   if (data_dir.empty()) return absl::InvalidArgumentError("opening a store: no data directory");
   StoreLayout layout(data_dir, db_dir);
   RETURN_IF_ERROR(CreateDirectories(data_dir));
   ASSIGN_OR_RETURN(absl::optional<DirectoryLock> lock, Lock(data_dir, !db_dir.empty()));
   ASSIGN_OR_RETURN(const std::string id_before, layout.ReadId());
   RETURN_IF_ERROR(CreateDirectories(layout.db_dir()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Database> database, Database::Open(layout.db_dir()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
+                   Database::Open(layout.db_dir(), std::move(database_log)));
   RETURN_IF_ERROR(CheckFormat(*database, layout.db_dir()));
 
   ASSIGN_OR_RETURN(const absl::optional<std::string> database_id,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,8 +20,8 @@ class StoreDirectory {
  public:
   // Creates what is absent. FAILED_PRECONDITION: somebody else holds them, a newer program wrote
   // them, or they do not belong together.
-  static absl::StatusOr<StoreDirectory> Open(const std::string& data_dir,
-                                             const std::string& db_dir);
+  static absl::StatusOr<StoreDirectory> Open(const std::string& data_dir, const std::string& db_dir,
+                                             std::function<void(absl::string_view)> database_log);
 
   const StoreLayout& layout() const { return layout_; }
   Database& database() const { return *database_; }

@@ -332,6 +332,11 @@ void Simulation::Check() {
     if (reserved != worker.reserved_bytes) Violate("reservations do not add up");
     if (reserved > worker.memory()) Violate("more memory reserved than the worker has");
   }
+  scheduler_->ForEach([&](const Compile& compile) {
+    if (compile.state == Compile::State::kNeedsGraph && !clients_.contains(compile.asked)) {
+      Violate("the graph is awaited from somebody who left");
+    }
+  });
   // Work is not left lying while a worker that could take it is idle.
   scheduler_->ForEach([&](const Compile& compile) {
     if (compile.state != Compile::State::kQueued) return;

@@ -148,6 +148,7 @@ TEST_F(CommitTest, EntriesShareOneArtifact) {
 TEST_F(CommitTest, OrphanOfACrashIsReplaced) {
   const std::string bytes = Noise(5000, 1);
   const std::string path = ArtifactPath(Sha256Of(bytes));
+  ASSERT_THAT(CreateDirectories(std::filesystem::path(path).parent_path()), IsOk());
   ASSERT_THAT(AtomicFile::Create(path)->Commit(Durability::kBuffered), IsOk());  // Empty.
   CommitArtifact(*store_, 1, bytes);
   EXPECT_EQ(ContentOf(*store_, ContentKind::kArtifact, Sha256Of(bytes)), bytes);

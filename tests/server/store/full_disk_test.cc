@@ -114,7 +114,7 @@ TEST_F(FullDiskTest, NewContentIsRefusedBeforeTheDiskIsFull) {
   options_.min_free_bytes = 8 << 20;
   Reopen();
   CommitArtifact(*store_, 1, Noise(5000, 1));
-  std::ofstream(mount_point_ + "/filler", std::ios::binary) << std::string(7 << 20, 'f');
+  std::ofstream(mount_point_ + "/filler", std::ios::binary) << std::string(10 << 20, 'f');
   ASSERT_THAT(store_->Stage(ContentKind::kArtifact), IsOk());
   // Refused on the way too, not only at its start.
   absl::StatusOr<ContentWriter> writer = store_->Stage(ContentKind::kArtifact);

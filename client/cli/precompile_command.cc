@@ -1,0 +1,238 @@
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cli/batch_text.h"
+#include "client/cli/command.h"
+#include "client/cli/compile_batch.h"
+#include "client/cli/graph_reading.h"
+#include "client/cli/json.h"
+#include "client/cli/text.h"
+#include "client/cli/toolchain_choice.h"
+#include "client/toolchains_call.h"
+
+namespace neffcache::cli {
+namespace {
+
+struct PrecompileOptions {
+  std::vector<std::string> graphs;
+  std::string toolchain;
+  std::string bundle;
+  size_t jobs = 256;
+  bool exact = false;
+  bool no_wait = false;
+  bool retry_failed = false;
+  bool wait_for_worker = false;
+};
+
+// One run of the command. Graphs with one key are one item of the batch.
+class Precompile {
+ public:
+  Precompile(const PrecompileOptions& options, Session& session)
+      : options_(options),
+        session_(session),
+        console_(session.console()),
+        period_(console_.progress_is_drawn() ? absl::Milliseconds(200) : absl::Seconds(10)) {}
+
+  void Run() {
+    ToolchainChoice choice(session_, options_.toolchain, AskDaemon::kYes);
+    absl::StatusOr<Toolchain> toolchain = choice.Get();
+    if (!toolchain.ok()) return console_.Report(toolchain.status());
+    toolchain_ = *std::move(toolchain);
+
+    CompileBatch batch(ReadGraphs(), BatchOptions(), options_.jobs,
+                       [this] { return session_.NewDaemon(); });
+    const absl::Time begin = absl::Now();
+    batch.Run(period_, [&](const BatchCounts& counts) {
+      console_.ShowProgress(
+          absl::StrCat("precompiling: ", BatchProgressText(counts, absl::Now() - begin)));
+    });
+    console_.ClearProgress();
+    const absl::Duration elapsed = absl::Now() - begin;
+    ShowGraphs(batch);
+    ShowSummary(batch.counts(), elapsed);
+    ReportFailures(batch);
+  }
+
+ private:
+  // What became of a graph before the batch.
+  struct Graph {
+    absl::Status trouble;  // Unreadable or uncacheable.
+    bool uncacheable = false;
+    size_t item = 0;  // In the batch.
+  };
+
+  std::vector<IdentifiedSpec> ReadGraphs() {
+    CompileSpec common;
+    common.flags = session_.flags;
+    common.toolchain_name = toolchain_.name;
+    common.toolchain_version = toolchain_.version;
+    common.bundle = options_.bundle;
+    common.exact_order = options_.exact;
+    std::vector<absl::StatusOr<IdentifiedSpec>> read =
+        IdentifyAll(options_.graphs, common, period_, [this](size_t done) {
+          console_.ShowProgress(
+              absl::StrCat("reading graphs: ", done, "/", options_.graphs.size(), " done"));
+        });
+    std::vector<IdentifiedSpec> specs;
+    absl::flat_hash_map<Key, size_t> item_of;
+    for (size_t i = 0; i < read.size(); ++i) {
+      Graph& graph = graphs_.emplace_back();
+      if (!read[i].ok()) {
+        graph.trouble = read[i].status();
+        continue;
+      }
+      if (!read[i]->uncacheable_reason.empty()) {
+        graph.uncacheable = true;
+        graph.trouble = absl::FailedPreconditionError(
+            absl::StrCat(options_.graphs[i], " is never cached: ", read[i]->uncacheable_reason));
+        continue;
+      }
+      const auto [known, is_new] = item_of.try_emplace(read[i]->key, specs.size());
+      graph.item = known->second;
+      if (is_new) specs.push_back(*std::move(read[i]));
+    }
+    return specs;
+  }
+
+  WaitOptions BatchOptions() const {
+    WaitOptions options;
+    options.purpose = CompilePurpose::kPrecompile;
+    options.retry_failed = options_.retry_failed;
+    options.refuse_unknown_toolchain = !options_.wait_for_worker && WorkersAreConnected();
+    options.until_queued = options_.no_wait;
+    return options;
+  }
+
+  // A daemon that has just started, or starts workers as compiles come, does not know yet which
+  // toolchains it will have.
+  bool WorkersAreConnected() const {
+    absl::StatusOr<Daemon*> daemon = session_.daemon();
+    if (!daemon.ok()) return false;
+    const absl::StatusOr<std::vector<Toolchain>> offered = ListToolchainsThrough(**daemon);
+    return offered.ok() && !offered->empty();
+  }
+
+  static const char* StateOf(const CompileBatch::Item& item) {
+    if (!item.result.ok()) return "error";
+    if (item.result->failure.has_value()) return "failed";
+    if (!item.result->artifact.has_value()) return "queued";
+    return item.result->compiled ? "compiled" : "hit";
+  }
+
+  // What the compile took, then or now; for a failure, how long it took to learn of it.
+  static std::string TimeOf(const CompileBatch::Item& item) {
+    if (!item.result.ok()) return "-";
+    if (item.result->failure.has_value()) return DurationText(item.took);
+    const absl::Duration time = item.result->compile_time;
+    return time == absl::ZeroDuration() ? "-" : DurationText(time);
+  }
+
+  void ShowGraphs(const CompileBatch& batch) {
+    Table table;
+    Json rows = Json::array();
+    for (size_t i = 0; i < graphs_.size(); ++i) {
+      Json row = {{"graph", options_.graphs[i]}};
+      if (!graphs_[i].trouble.ok()) {
+        const char* state = graphs_[i].uncacheable ? "uncacheable" : "error";
+        row["state"] = state;
+        table.Add({state, "-", "-", options_.graphs[i]});
+      } else {
+        const CompileBatch::Item& item = batch.items()[graphs_[i].item];
+        AddOutcome(item, row);
+        table.Add(
+            {StateOf(item), TimeOf(item), item.spec.key.Hex().substr(0, 16), options_.graphs[i]});
+      }
+      rows.push_back(std::move(row));
+    }
+    console_.document()["graphs"] = std::move(rows);
+    for (const std::string& line : table.Lines()) console_.Print(line);
+  }
+
+  static void AddOutcome(const CompileBatch::Item& item, Json& row) {
+    row["key"] = item.spec.key.Hex();
+    row["state"] = StateOf(item);
+    row["seconds"] = Seconds(item.took);
+    if (!item.result.ok()) return;
+    const CompileOutcome& outcome = *item.result;
+    if (outcome.artifact.has_value()) row["artifact"] = ToJson(*outcome.artifact);
+    if (outcome.failure.has_value()) row["failure"] = ToJson(*outcome.failure);
+    if (outcome.compile_time != absl::ZeroDuration()) {
+      row["compile_time"] = Seconds(outcome.compile_time);
+    }
+  }
+
+  void ShowSummary(const BatchCounts& counts, absl::Duration elapsed) {
+    Json& document = console_.document();
+    document["toolchain"] = ToJson(toolchain_);
+    if (!options_.bundle.empty()) document["bundle"] = options_.bundle;
+    document["summary"] = {{"graphs", graphs_.size()},   {"keys", counts.total},
+                           {"hits", counts.hits},        {"compiled", counts.compiled},
+                           {"queued", counts.submitted}, {"failed", counts.failed},
+                           {"seconds", Seconds(elapsed)}};
+    console_.Print(absl::StrCat(graphs_.size(), graphs_.size() == 1 ? " graph, " : " graphs, ",
+                                BatchSummaryText(counts, elapsed)));
+  }
+
+  void ReportFailures(const CompileBatch& batch) {
+    for (const Graph& graph : graphs_) console_.Report(graph.trouble);
+    bool unreachable_reported = false;
+    for (const CompileBatch::Item& item : batch.items()) {
+      if (!item.result.ok()) {
+        // Said once: it is the same for all.
+        if (ExitStatusOf(item.result.status()) == ExitStatus::kUnreachable &&
+            std::exchange(unreachable_reported, true)) {
+          continue;
+        }
+        console_.Report(item.result.status());
+      } else if (item.result->failure.has_value()) {
+        ReportFailure(item.spec, *item.result->failure);
+      }
+    }
+  }
+
+  void ReportFailure(const IdentifiedSpec& spec, const CompileFailure& failure) {
+    std::string sentence = absl::StrCat("compiling ", spec.spec.graph_path, " failed (",
+                                        failure.failure_class, "): ", failure.message);
+    if (failure.remembered) {
+      absl::StrAppend(&sentence, "; see neffcache log ", spec.key.Hex().substr(0, 16));
+    }
+    console_.Report(absl::AbortedError(sentence));
+  }
+
+  const PrecompileOptions& options_;
+  Session& session_;
+  Console& console_;
+  const absl::Duration period_;
+  Toolchain toolchain_;
+  std::vector<Graph> graphs_;  // As the command line has them.
+};
+
+}  // namespace
+
+Command AddPrecompile(CLI::App& app, Session& session) {
+  auto options = std::make_shared<PrecompileOptions>();
+  CLI::App* parsed = app.add_subcommand(
+      "precompile", "Compile graphs ahead of time and wait for all of them [-- FLAGS]");
+  parsed->add_option("GRAPH", options->graphs, "Graph files")->required();
+  parsed->add_option("--bundle", options->bundle, "Record the keys in this bundle");
+  parsed->add_option("--toolchain", options->toolchain, "NAME or NAME=VERSION");
+  parsed->add_option("--jobs", options->jobs, "Graphs asked for at a time")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  parsed->add_flag("--exact", options->exact,
+                   "Tell graphs apart by the order in which instructions are written");
+  parsed->add_flag("--no-wait", options->no_wait, "Return once all are queued");
+  parsed->add_flag("--retry-failed", options->retry_failed, "Forget remembered failures");
+  parsed->add_flag("--wait-for-worker", options->wait_for_worker,
+                   "Queue compiles even when the connected workers offer other toolchains only");
+  return {parsed, true, [options, &session] { Precompile(*options, session).Run(); }};
+}
+
+}  // namespace neffcache::cli

@@ -1,0 +1,60 @@
+#include "client/fetch_call.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/download.h"
+#include "client/verified_file.h"
+#include "io/status_macros.h"
+#include "io/zstd.h"
+#include "transport/framing.h"
+
+namespace neffcache {
+
+absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
+                           ShouldStop should_stop) {
+  DownloadRequest request;
+  request.kind = v1::FetchRequest::KIND_ARTIFACT;
+  request.doing = absl::StrCat("fetching artifact ", artifact.digest);
+  absl::StatusOr<Digest> digest = Digest::FromHex(artifact.digest);
+  if (!digest.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(request.doing, ": it is not named by 64 hex digits"));
+  }
+  request.digest = *digest;
+  // First, so that an output that cannot be written costs no download.
+  ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedFile> file,
+                   VerifiedFile::Create(path, *digest, artifact.size));
+  RETURN_IF_ERROR(Download(daemon, request, [&](const grpc::ByteBuffer& piece) {
+    if (should_stop()) return absl::CancelledError(absl::StrCat(request.doing, ": interrupted"));
+    return file->Append(piece);
+  }));
+  return file->Commit();
+}
+
+absl::Status FetchDecompressed(Daemon& daemon, v1::FetchRequest::Kind kind, const Digest& digest,
+                               uint64_t limit,
+                               absl::FunctionRef<absl::Status(absl::string_view)> sink) {
+  DownloadRequest request;
+  request.kind = kind;
+  request.digest = digest;
+  request.doing = absl::StrCat("fetching ", kind == v1::FetchRequest::KIND_LOG ? "log " : "graph ",
+                               digest.Hex());
+  ZstdDecompressor decompressor(limit);
+  Sha256 hash;
+  const auto take = [&](absl::string_view bytes) {
+    hash.Update(bytes);
+    return sink(bytes);
+  };
+  RETURN_IF_ERROR(Download(daemon, request, [&](const grpc::ByteBuffer& piece) {
+    return ReadPiece(
+        piece, [&](absl::string_view compressed) { return decompressor.Write(compressed, take); });
+  }));
+  absl::Status status = decompressor.Finish();
+  if (status.ok() && hash.Finish() != digest) {
+    status = absl::DataLossError("the bytes do not have that digest");
+  }
+  return daemon.Error(status, request.doing);
+}
+
+}  // namespace neffcache

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "client/daemon.h"
+#include "io/digest.h"
+#include "neffcache/client.h"
+#include "neffcache/v1/cache.pb.h"
+
+namespace neffcache {
+
+// Whether to give up, asked for each piece.
+using ShouldStop = absl::FunctionRef<bool()>;
+inline bool NeverStop() {
+  return false;
+}
+
+// As Client::Fetch(). CANCELLED, and no file: `should_stop` said so.
+absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
+                           ShouldStop should_stop = NeverStop);
+
+// Gives a kept log or graph, decompressed, to `sink` as it arrives. DATA_LOSS, after the bytes were
+// given: they do not have the digest. RESOURCE_EXHAUSTED: more than `limit` bytes.
+absl::Status FetchDecompressed(Daemon& daemon, v1::FetchRequest::Kind kind, const Digest& digest,
+                               uint64_t limit,
+                               absl::FunctionRef<absl::Status(absl::string_view)> sink);
+
+}  // namespace neffcache

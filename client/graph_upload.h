@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "neffcache/v1/cache.pb.h"
+
+namespace neffcache {
+
+// Sends a graph's file as `graph` pieces of one zstd stream, each at most 1 MiB, and `graph_end`.
+// Memory is bounded whatever the graph's size. `send` returns false when the stream is gone: the
+// upload then ends early and is OK, for the stream itself says why. `on_bytes` hears how many bytes
+// of the file were sent so far.
+//
+// Errors are of reading the file and name it.
+absl::Status UploadGraph(const std::string& path,
+                         absl::FunctionRef<bool(const v1::CompileRequest&)> send,
+                         absl::FunctionRef<void(uint64_t)> on_bytes);
+
+}  // namespace neffcache

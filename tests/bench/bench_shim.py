@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Measures what a call of the neuronx-cc shim costs, against cp of the same artifact.
+
+Starts a daemon and a worker with the stand-in compiler, compiles one graph, and then times calls that hit. The calls
+that are compared take turns, so that what else the machine does falls on all of them alike.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+from cluster import SHIM, Cluster  # noqa: E402
+from fake_compiler import FakeCompiler  # noqa: E402
+
+# With its header, an artifact of 1 MB.
+PAYLOAD_BYTES = 1_000_000 - 1024
+
+
+def run(program: str, arguments: list[str], environment: dict[str, str]) -> float:
+    """Seconds that a program took, which must succeed. Its output goes nowhere."""
+    actions = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_WRONLY, 0) for fd in (1, 2)]
+    start = time.perf_counter()
+    pid = os.posix_spawn(program, [program, *arguments], environment, file_actions=actions)
+    _, status = os.waitpid(pid, 0)
+    taken = time.perf_counter() - start
+    if status != 0:
+        raise SystemExit(f"{program} {' '.join(arguments)} ended with {os.waitstatus_to_exitcode(status)}")
+    return taken
+
+
+def measure(calls: dict[str, tuple], rounds: int) -> dict[str, list[float]]:
+    times = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            times[name].append(run(*call) * 1e3)
+    return times
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--smoke", action="store_true", help="few rounds: shows that it runs, not how fast")
+    parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
+    options = parser.parse_args()
+    rounds = 5 if options.smoke else options.rounds
+
+    with tempfile.TemporaryDirectory(prefix="neffcache-bench-") as name:
+        directory = pathlib.Path(name)
+        compiler = FakeCompiler(directory / "compiler", payload_bytes=PAYLOAD_BYTES)
+        os.chdir(directory)
+        pathlib.Path("g.hlo_module.pb").write_bytes(os.urandom(100_000))
+        words = ["compile", "--framework=XLA", "g.hlo_module.pb", "--output", "g.neff", "--target=trn1"]
+        direct = {"NEFFCACHE_DIR": str(directory / "node")}
+        with Cluster(directory, env=compiler.environment()) as cluster:
+            cluster.start_worker("neuronx-cc")
+            cluster.wait_for_toolchain("neuronx-cc")
+            trainer = compiler.shim_environment(NEFFCACHE_DAEMON=cluster.address, **direct)
+            away = compiler.shim_environment(NEFFCACHE_DAEMON="127.0.0.1:1", **direct)
+            shim = str(SHIM)
+            real = str(compiler.directory / "neuronx-cc")
+
+            run(shim, words, trainer)  # The one compile.
+            compiled = len(compiler.compiles())
+            hits = measure({"cp": ("/bin/cp", ["g.neff", "copy.neff"], trainer),
+                            "shim, hit": (shim, words, trainer)}, rounds)
+            if compiled != 1 or len(compiler.compiles()) != 1:
+                raise SystemExit(f"{len(compiler.compiles())} compiles instead of 1: these were no hits")
+            others = measure({"compiler": (real, words, trainer), "shim, NEFFCACHE_DISABLE=1":
+                              (shim, words, {**trainer, "NEFFCACHE_DISABLE": "1"}),
+                              "shim, daemon away": (shim, words, away)}, max(5, rounds // 4))
+
+    times = {**hits, **others}
+    base = {"shim, hit": "cp", "shim, NEFFCACHE_DISABLE=1": "compiler", "shim, daemon away": "compiler"}
+    median = {name: statistics.median(values) for name, values in times.items()}
+    print(f"{'a call with an artifact of 1 MB':34}{'median ms':>12}{'p90 ms':>10}{'more than':>12}{'by ms':>8}")
+    rows = {}
+    for name, values in times.items():
+        p90 = sorted(values)[int(len(values) * 0.9)]
+        rows[name] = {"median ms": median[name], "p90 ms": p90}
+        compared = ""
+        if name in base:
+            rows[name]["by ms"] = median[name] - median[base[name]]
+            compared = f"{base[name]:>12}{rows[name]['by ms']:8.2f}"
+        print(f"{name:34}{median[name]:12.2f}{p90:10.2f}{compared}")
+    if options.json:
+        options.json.write_text(json.dumps({"title": "shim", "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,521 @@
+// The command line as its users see it: text, documents and exit statuses, with a fake daemon.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/program.h"
+#include "io/digest.h"
+#include "io/zstd.h"
+#include "tests/client/client_fixture.h"
+
+namespace neffcache {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kToolchain[] = "--toolchain=test-compiler=1.0";
+
+struct Result {
+  int status = 0;
+  std::string out;
+  std::string error;
+  cli::Json json;  // Of `out`, when it is a document.
+};
+
+Result RunProgramWith(std::vector<std::string> arguments) {
+  std::ostringstream out, error;
+  cli::Console console(out, error, /*error_is_terminal=*/false);
+  Result result;
+  result.status = cli::RunProgram(std::move(arguments), console);
+  result.out = out.str();
+  result.error = error.str();
+  result.json = cli::Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  return result;
+}
+
+class CliTest : public ClientTest {
+ protected:
+  CliTest() {
+    unsetenv("NEFFCACHE_DAEMON");
+    unsetenv("NEFFCACHE_CONFIG");
+    spec_.flags.clear();
+    graph_ = spec_.graph_path;
+  }
+
+  // With --daemon and --json in front.
+  Result RunJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--json", "--daemon", daemon_.address()});
+    Result result = RunProgramWith(std::move(arguments));
+    EXPECT_TRUE(result.json.is_object()) << result.out;
+    return result;
+  }
+  Result RunText(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"--daemon", daemon_.address()});
+    return RunProgramWith(std::move(arguments));
+  }
+
+  std::string KeyHex() const { return Identified().key.Hex(); }
+
+  // Knows the graph's key alone: ready with these bytes, sent inline when asked for.
+  void ServeLookup(const std::string& artifact) {
+    daemon_.lookup = [this, artifact](const v1::LookupRequest& request,
+                                      v1::LookupResponse* response) {
+      for (const std::string& key : request.keys()) {
+        v1::LookupResult* result = response->add_results();
+        result->set_state(v1::LookupResult::STATE_ABSENT);
+        if (key != KeyBytes()) continue;
+        result->set_state(v1::LookupResult::STATE_READY);
+        *result->mutable_entry() = ReadyEntry(key, artifact);
+        if (request.inline_limit() >= artifact.size()) result->set_inline_artifact(artifact);
+      }
+      return grpc::Status::OK;
+    };
+  }
+  void ServeNothing() {
+    daemon_.lookup = [](const v1::LookupRequest& request, v1::LookupResponse* response) {
+      for (int i = 0; i < request.keys_size(); ++i) {
+        response->add_results()->set_state(v1::LookupResult::STATE_ABSENT);
+      }
+      return grpc::Status::OK;
+    };
+  }
+  // Compiles every key at once; the key is taken from the start's fingerprint.
+  void ServeCompiles() {
+    daemon_.compile = [this](grpc::ServerContext*, FakeDaemon::CompileStream* stream) {
+      v1::CompileRequest request;
+      stream->Read(&request);
+      ++compiles_;
+      v1::CompileEvent event;
+      event.mutable_queued()->set_position(0);
+      stream->Write(event);
+      *event.mutable_ready()->mutable_entry() = ReadyEntry(KeyOf(request.start()), "artifact");
+      event.mutable_ready()->set_compiled(true);
+      stream->Write(event);
+      return grpc::Status::OK;
+    };
+  }
+  static std::string KeyOf(const v1::CompileStart& start) {
+    KeyMaterial material;
+    material.fingerprint.tag = start.material().fingerprint().tag();
+    material.fingerprint.digest = *Digest::FromBytes(start.material().fingerprint().digest());
+    material.options.assign(start.material().options().begin(), start.material().options().end());
+    material.toolchain = {start.material().toolchain().name(),
+                          start.material().toolchain().version()};
+    return std::string(ComputeKey(material).bytes());
+  }
+
+  std::string graph_;
+  std::atomic<int> compiles_ = 0;
+};
+
+TEST_F(CliTest, UsageErrorsAreOneSentenceAndStatus2) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"no-such-command"},
+      {"fingerprint"},
+      {"fingerprint", "--no-such-flag", graph_},
+      {"fetch", graph_},
+      {"ls"},
+      {"show", "123"},
+      {"stats", "--", "-O1"},
+      {"--daemon", "nonsense", "stats"},
+      {"key", graph_, "--toolchain", "=1"},
+      {"--config", scratch_.Path("absent.conf"), "fingerprint", graph_},
+      {"--config", scratch_.Write("bad.conf", "no_such_option = 1\n"), "fingerprint", graph_}};
+  for (const auto& arguments : wrong) {
+    const Result result = RunProgramWith(arguments);
+    EXPECT_EQ(result.status, 2) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(result.error, StartsWith("neffcache: "));
+    EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST_F(CliTest, UsageErrorsAreADocumentToo) {
+  const Result result = RunProgramWith({"fingerprint", "--json"});
+  EXPECT_EQ(result.status, 2);
+  ASSERT_TRUE(result.json.is_object()) << result.out;
+  EXPECT_EQ(result.json["errors"].size(), 1u);
+}
+
+TEST_F(CliTest, HelpAndVersionAreNoErrors) {
+  EXPECT_THAT(RunProgramWith({"--help"}).out, HasSubstr("precompile"));
+  EXPECT_THAT(RunProgramWith({"--version"}).out, StartsWith("neffcache "));
+  EXPECT_EQ(RunProgramWith({"precompile", "--help"}).status, 0);
+}
+
+TEST_F(CliTest, FingerprintDoesTheOthersWhenOneIsBad) {
+  const std::string absent = scratch_.Path("absent.pb");
+  const Result result = RunProgramWith({"fingerprint", absent, graph_, scratch_.Path()});
+  EXPECT_EQ(result.status, 1);
+  const std::string expected = ToString(Identified().graph.fingerprint) + "  " + graph_ + "\n";
+  EXPECT_EQ(result.out, expected);
+  EXPECT_THAT(result.error, HasSubstr(absent + ": No such file or directory\n"));
+  EXPECT_THAT(result.error, HasSubstr("it is a directory\n"));
+}
+
+TEST_F(CliTest, KeyIsThatOfTheLibraryAndHasItsPartsInJson) {
+  EXPECT_EQ(RunProgramWith({"key", graph_, kToolchain}).out, KeyHex() + "\n");
+  const Result result = RunProgramWith({"key", graph_, kToolchain, "--json", "--", "--optlevel=2"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_NE(result.json["key"], KeyHex());
+  EXPECT_EQ(result.json["options"], cli::Json({"--optlevel=2"}));
+  EXPECT_EQ(result.json["toolchain"]["version"], "1.0");
+  EXPECT_EQ(result.json["fingerprint"], ToString(Identified().graph.fingerprint));
+}
+
+TEST_F(CliTest, KeyWithoutAVersionSaysHowToGiveOne) {
+  const Result result = RunProgramWith({"key", graph_, "--toolchain", "test-compiler"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("pass --toolchain NAME=VERSION"));
+}
+
+TEST_F(CliTest, AToolchainIsTakenFromTheWorkersWhenOnlyOneFits) {
+  ServeLookup("artifact");
+  std::vector<std::pair<std::string, std::string>> offered = {{"test-compiler", "1.0"},
+                                                              {"other", "7"}};
+  daemon_.list_toolchains = [&](v1::ListToolchainsResponse* response) {
+    for (const auto& [name, version] : offered) {
+      v1::Toolchain* toolchain = response->add_toolchains();
+      toolchain->set_name(name);
+      toolchain->set_version(version);
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunText({"lookup", graph_, "--toolchain", "test-compiler"}).status, 0);
+  offered.emplace_back("test-compiler", "2.0");
+  const Result several = RunText({"lookup", graph_, "--toolchain", "test-compiler"});
+  EXPECT_EQ(several.status, 1);
+  EXPECT_THAT(several.error, HasSubstr("test-compiler=1.0, test-compiler=2.0"));
+  const Result none = RunText({"lookup", graph_, "--toolchain", "unheard-of"});
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.error, HasSubstr("other=7"));
+}
+
+TEST_F(CliTest, LookupGivesEachItsStateAnd1WhenOneIsNotReady) {
+  ServeLookup("artifact");
+  EXPECT_EQ(RunText({"lookup", graph_, kToolchain}).status, 0);
+  const std::string other = scratch_.Write("other.pb", "another graph");
+  const Result result = RunJson({"lookup", graph_, other, kToolchain});
+  EXPECT_EQ(result.status, 1);
+  ASSERT_EQ(result.json["results"].size(), 2u);
+  EXPECT_EQ(result.json["results"][0]["state"], "ready");
+  EXPECT_EQ(result.json["results"][0]["artifact"]["size"], 8);
+  EXPECT_EQ(result.json["results"][1]["state"], "absent");
+  EXPECT_FALSE(result.json.contains("errors"));
+}
+
+TEST_F(CliTest, AKeyMayBeGivenByAPrefixAndAFileOfThatNameIsAGraph) {
+  ServeLookup("artifact");
+  daemon_.resolve_key = [&](const v1::ResolveKeyRequest& request,
+                            v1::ResolveKeyResponse* response) {
+    EXPECT_EQ(request.prefix(), KeyHex().substr(0, 10));
+    response->set_key(KeyBytes());
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunText({"lookup", KeyHex().substr(0, 10)}).status, 0);
+  EXPECT_EQ(RunText({"lookup", KeyHex()}).status, 0);
+  const std::string file = scratch_.Write(KeyHex(), "a graph that is named like a key");
+  const Result result = RunJson({"lookup", file, kToolchain});
+  EXPECT_EQ(result.json["results"][0]["graph"], file);
+}
+
+TEST_F(CliTest, NoDaemonIsStatus3AndOneSentence) {
+  daemon_.Stop();
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"stats"},
+           {"lookup", graph_, graph_, kToolchain},
+           {"lookup", KeyHex().substr(0, 8), KeyHex().substr(0, 9)},
+           {"precompile", graph_, scratch_.Write("second.pb", "x"), kToolchain},
+           {"fetch", KeyHex(), "-o", scratch_.Path("out")},
+           {"ls", "entries"},
+           {"log", KeyHex()}}) {
+    const Result result = RunText(arguments);
+    EXPECT_EQ(result.status, 3) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(result.error, HasSubstr(daemon_.address()));
+    EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
+  }
+  const Result json = RunJson({"stats"});
+  EXPECT_EQ(json.status, 3);
+  EXPECT_EQ(json.json["errors"][0]["code"], "UNAVAILABLE");
+}
+
+TEST_F(CliTest, ARefusalOfTheDaemonIsStatus4ButAnUnreadableFileIsNot) {
+  daemon_.get_stats = [](v1::Stats*) {
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "a reader may not");
+  };
+  EXPECT_EQ(RunText({"stats"}).status, 4);
+  EXPECT_EQ(static_cast<int>(cli::ExitStatusOf(absl::PermissionDeniedError("opening g.pb"))), 1);
+}
+
+TEST_F(CliTest, FetchWritesTheVerifiedArtifact) {
+  ServeLookup("artifact");
+  const std::string output = scratch_.Path("out.neff");
+  const Result result = RunText({"fetch", graph_, "-o", output, kToolchain});
+  EXPECT_EQ(result.status, 0) << result.error;
+  EXPECT_EQ(ContentOf(output), "artifact");
+  EXPECT_THAT(result.out, HasSubstr(Sha256Of("artifact").Hex()));
+}
+
+TEST_F(CliTest, FetchOfWhatIsAbsentIsStatus1AndNoFile) {
+  ServeNothing();
+  const std::string output = scratch_.Path("out.neff");
+  const Result result = RunText({"fetch", graph_, "-o", output, kToolchain});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("nothing is cached under key " + KeyHex()));
+  EXPECT_FALSE(std::filesystem::exists(output));
+  EXPECT_EQ(RunText({"fetch", graph_, "-o", scratch_.Path(), kToolchain}).status, 1);
+}
+
+TEST_F(CliTest, FetchGraphWritesTheKeptGraph) {
+  const std::string graph = "the kept graph";
+  daemon_.show_key = [&](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
+    *response->mutable_entry() = ReadyEntry(request.key(), "artifact");
+    response->mutable_entry()->set_graph_digest(std::string(Sha256Of(graph).bytes()));
+    return grpc::Status::OK;
+  };
+  daemon_.fetch = [&](grpc::ServerContext*, const v1::FetchRequest& request,
+                      grpc::ServerWriter<v1::FetchResponse>* writer) {
+    EXPECT_EQ(request.kind(), v1::FetchRequest::KIND_GRAPH);
+    v1::FetchResponse response;
+    response.set_data(ZstdCompress(graph));
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const std::string output = scratch_.Path("kept.pb");
+  EXPECT_EQ(RunText({"fetch", KeyHex(), "--graph", "-o", output}).status, 0);
+  EXPECT_EQ(ContentOf(output), graph);
+}
+
+TEST_F(CliTest, PrecompileReportsHitsCompilesAndWhatCouldNotBeRead) {
+  ServeLookup("artifact");
+  ServeCompiles();
+  const std::string copy = scratch_.Write("copy.pb", "the graph");
+  const std::string other = scratch_.Write("other.pb", "another graph");
+  const std::string absent = scratch_.Path("absent.pb");
+  const Result result = RunJson({"precompile", graph_, other, copy, absent, kToolchain});
+  EXPECT_EQ(result.status, 1);
+  const cli::Json& graphs = result.json["graphs"];
+  ASSERT_EQ(graphs.size(), 4u);
+  EXPECT_EQ(graphs[0]["state"], "hit");
+  EXPECT_EQ(graphs[0]["compile_time"], 12.3);
+  EXPECT_EQ(graphs[1]["state"], "compiled");
+  EXPECT_EQ(graphs[2]["state"], "hit");
+  EXPECT_EQ(graphs[2]["key"], graphs[0]["key"]);
+  EXPECT_EQ(graphs[3]["state"], "error");
+  EXPECT_EQ(result.json["summary"]["graphs"], 4);
+  EXPECT_EQ(result.json["summary"]["keys"], 2);
+  EXPECT_EQ(result.json["summary"]["hits"], 1);
+  EXPECT_EQ(result.json["summary"]["compiled"], 1);
+  EXPECT_EQ(result.json["errors"].size(), 1u);
+  EXPECT_EQ(compiles_, 1);
+}
+
+TEST_F(CliTest, PrecompileAsksOnceForGraphsWithOneKey) {
+  ServeNothing();
+  ServeCompiles();
+  std::vector<std::string> arguments = {"precompile", kToolchain};
+  for (int i = 0; i < 5; ++i) {
+    arguments.push_back(scratch_.Write(absl::StrCat("copy", i, ".pb"), "the graph"));
+  }
+  const Result result = RunText(arguments);
+  EXPECT_EQ(result.status, 0) << result.error;
+  EXPECT_EQ(compiles_, 1);
+  EXPECT_THAT(result.out, HasSubstr("5 graphs, 1 key: 0 hits, 1 compiled, 0 failed"));
+}
+
+TEST_F(CliTest, PrecompileOfManyGraphsGetsEveryOne) {
+  ServeNothing();
+  ServeCompiles();
+  std::vector<std::string> arguments = {"precompile", kToolchain, "--jobs", "300"};
+  for (int i = 0; i < 400; ++i) {
+    arguments.push_back(scratch_.Write(absl::StrCat("many/", i, ".pb"), absl::StrCat("graph ", i)));
+  }
+  const Result result = RunJson(arguments);
+  EXPECT_EQ(result.status, 0) << result.error;
+  EXPECT_EQ(compiles_, 400);
+  EXPECT_EQ(result.json["summary"]["compiled"], 400);
+}
+
+TEST_F(CliTest, PrecompileListsFailuresLastWithWhereTheLogIs) {
+  ServeNothing();
+  daemon_.compile = [](grpc::ServerContext*, FakeDaemon::CompileStream* stream) {
+    v1::CompileRequest request;
+    stream->Read(&request);
+    v1::CompileEvent event;
+    event.mutable_failed()->set_failure_class(v1::FAILURE_CLASS_DETERMINISTIC);
+    event.mutable_failed()->set_message("NCC_EVRF001: unsupported");
+    event.mutable_failed()->set_remembered_until_ms(1);
+    stream->Write(event);
+    return grpc::Status::OK;
+  };
+  const Result result = RunText({"precompile", graph_, kToolchain});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.out, HasSubstr("failed"));
+  EXPECT_EQ(result.error, absl::StrCat("neffcache: compiling ", graph_,
+                                       " failed (deterministic): NCC_EVRF001: unsupported; see "
+                                       "neffcache log ",
+                                       KeyHex().substr(0, 16), "\n"));
+}
+
+TEST_F(CliTest, PrecompileRefusesAToolchainThatTheWorkersDoNotHave) {
+  ServeNothing();
+  daemon_.list_toolchains = [](v1::ListToolchainsResponse* response) {
+    response->add_toolchains()->set_name("other");
+    return grpc::Status::OK;
+  };
+  std::atomic<bool> refuse = false;
+  daemon_.compile = [&](grpc::ServerContext*, FakeDaemon::CompileStream* stream) {
+    v1::CompileRequest request;
+    stream->Read(&request);
+    refuse = request.start().refuse_unknown_toolchain();
+    return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no worker has test-compiler 1.0");
+  };
+  const Result result = RunText({"precompile", graph_, kToolchain});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_TRUE(refuse);
+  EXPECT_THAT(result.error, HasSubstr("no worker has test-compiler 1.0"));
+  RunText({"precompile", graph_, kToolchain, "--wait-for-worker"});
+  EXPECT_FALSE(refuse);
+}
+
+TEST_F(CliTest, PrecompileWithoutWaitingEndsOnceQueued) {
+  ServeNothing();
+  daemon_.compile = [](grpc::ServerContext*, FakeDaemon::CompileStream* stream) {
+    v1::CompileRequest request;
+    stream->Read(&request);
+    EXPECT_EQ(request.start().wait(), v1::WAIT_UNTIL_QUEUED);
+    v1::CompileEvent event;
+    event.mutable_queued()->set_position(3);
+    stream->Write(event);
+    return grpc::Status::OK;
+  };
+  const Result result = RunJson({"precompile", graph_, kToolchain, "--no-wait"});
+  EXPECT_EQ(result.status, 0) << result.error;
+  EXPECT_EQ(result.json["graphs"][0]["state"], "queued");
+}
+
+TEST_F(CliTest, LogIsTheKeptLogDecompressed) {
+  const std::string log = "line 1\nline 2\n";
+  daemon_.show_key = [&](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
+    *response->mutable_entry() = ReadyEntry(request.key(), "artifact");
+    response->mutable_entry()->set_log_digest(std::string(Sha256Of(log).bytes()));
+    return grpc::Status::OK;
+  };
+  daemon_.fetch = [&](grpc::ServerContext*, const v1::FetchRequest& request,
+                      grpc::ServerWriter<v1::FetchResponse>* writer) {
+    EXPECT_EQ(request.kind(), v1::FetchRequest::KIND_LOG);
+    v1::FetchResponse response;
+    response.set_data(ZstdCompress(log));
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunText({"log", KeyHex()}).out, log);
+  EXPECT_EQ(RunJson({"log", KeyHex()}).json["log"], log);
+}
+
+TEST_F(CliTest, LogOfAFailureWithoutAKeptLogIsItsTail) {
+  daemon_.show_key = [](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
+    response->mutable_entry()->set_key(request.key());
+    response->mutable_entry()->mutable_failed()->set_log_tail("the end\n");
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunText({"log", KeyHex()}).out, "the end\n");
+}
+
+TEST_F(CliTest, ShowHasAllOfAnEntry) {
+  daemon_.show_key = [](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
+    *response->mutable_entry() = ReadyEntry(request.key(), "artifact");
+    response->mutable_entry()->set_graph_name("jit_step");
+    response->add_bundles("nightly");
+    return grpc::Status::OK;
+  };
+  EXPECT_THAT(RunText({"show", KeyHex()}).out, AllOf(HasSubstr(KeyHex()), HasSubstr("jit_step"),
+                                                     HasSubstr("nightly"), HasSubstr("12.3s")));
+  const Result result = RunJson({"show", KeyHex()});
+  EXPECT_EQ(result.json["entry"]["state"], "ready");
+  EXPECT_EQ(result.json["bundles"], cli::Json({"nightly"}));
+}
+
+TEST_F(CliTest, ListsHaveEveryEntry) {
+  daemon_.list_entries = [](grpc::ServerWriter<v1::Entry>* writer) {
+    writer->Write(ReadyEntry(std::string(32, 'a'), "artifact"));
+    writer->Write(ReadyEntry(std::string(32, 'b'), "artifact"));
+    return grpc::Status::OK;
+  };
+  const Result text = RunText({"ls", "entries"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("6161616161616161"), HasSubstr("6262626262626262")));
+  EXPECT_EQ(RunJson({"ls", "entries"}).json["entries"].size(), 2u);
+}
+
+TEST_F(CliTest, RetryOfAnUnknownFailureIsStatus1) {
+  daemon_.retry = [](const v1::RetryRequest&) {
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "no failure is remembered");
+  };
+  EXPECT_EQ(RunText({"retry", KeyHex()}).status, 1);
+  daemon_.retry = [](const v1::RetryRequest&) { return grpc::Status::OK; };
+  EXPECT_EQ(RunText({"retry", KeyHex()}).status, 0);
+}
+
+TEST_F(CliTest, TheConfigFileAndTheEnvironmentNameTheDaemon) {
+  daemon_.get_stats = [](v1::Stats* stats) {
+    stats->set_version("1.2.3");
+    return grpc::Status::OK;
+  };
+  const std::string config =
+      scratch_.Write("neffcache.conf", "daemon = \"" + daemon_.address() + "\"\n");
+  EXPECT_THAT(RunProgramWith({"--config", config, "stats"}).out, HasSubstr("1.2.3"));
+  setenv("NEFFCACHE_CONFIG", config.c_str(), 1);
+  EXPECT_THAT(RunProgramWith({"stats"}).out, HasSubstr("1.2.3"));
+  unsetenv("NEFFCACHE_CONFIG");
+  setenv("NEFFCACHE_DAEMON", daemon_.address().c_str(), 1);
+  EXPECT_THAT(RunProgramWith({"stats"}).out, HasSubstr("1.2.3"));
+  unsetenv("NEFFCACHE_DAEMON");
+}
+
+TEST(InterruptGuardTest, TheFirstSignalIsOnlyNoted) {
+  const cli::InterruptGuard guard;
+  EXPECT_FALSE(cli::InterruptGuard::requested());
+  raise(SIGINT);
+  EXPECT_TRUE(cli::InterruptGuard::requested());
+}
+
+TEST(ConsoleTest, AnOutputThatCannotBeWrittenIsStatus1) {
+  std::ostringstream error;
+  std::ostream broken(nullptr);
+  cli::Console console(broken, error, false);
+  console.Print("a result");
+  EXPECT_EQ(console.Finish(), cli::ExitStatus::kFailed);
+  EXPECT_THAT(error.str(), HasSubstr("cannot be written"));
+}
+
+TEST(ConsoleTest, ProgressOnATerminalIsOneLineThatMessagesReplace) {
+  std::ostringstream out, error;
+  cli::Console console(out, error, true);
+  console.ShowProgress("1/2");
+  console.ShowProgress("evil \x1b[2J line");
+  console.Note("a message");
+  EXPECT_EQ(error.str(), "\r\x1b[K1/2\r\x1b[Kevil  [2J line\r\x1b[Kneffcache: a message\n");
+}
+
+TEST(ConsoleTest, DocumentsTakeBytesThatAreNotUtf8) {
+  std::ostringstream out, error;
+  cli::Console console(out, error, false);
+  console.UseJson();
+  console.document()["line"] = "\xff\xfe";
+  console.Finish();
+  EXPECT_TRUE(cli::Json::accept(out.str()));
+}
+
+}  // namespace
+}  // namespace neffcache

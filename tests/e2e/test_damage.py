@@ -1,0 +1,59 @@
+"""An artifact that rots in the store is never served: it is compiled again, and the daemon goes on."""
+
+import hashlib
+
+import pytest
+
+from fake_compiler import FakeCompiler
+
+NEURON = ("--toolchain", "neuronx-cc")
+
+
+@pytest.fixture
+def compiler(tmp_path):
+    return FakeCompiler(tmp_path / "compiler", payload_bytes=3 << 20)  # Above the inline limit: a file.
+
+
+@pytest.fixture
+def stored(fake_cluster, compiler, graph):
+    """The artifact's file of a graph that was compiled."""
+    fake_cluster.start_worker("neuronx-cc")
+    fake_cluster.wait_for_toolchain("neuronx-cc")
+    fake_cluster.ok("precompile", *NEURON, graph)
+    [file] = fake_cluster.artifact_files()
+    assert hashlib.sha256(file.read_bytes()).hexdigest() == file.name
+    return file
+
+
+def flip_a_bit(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [
+    flip_a_bit,
+    lambda path: (path.chmod(0o644), path.write_bytes(path.read_bytes()[:-1])),
+    lambda path: path.unlink(),
+], ids=["one bit", "cut short", "gone"])
+def test_damaged_artifact_is_not_served_but_compiled_again(fake_cluster, compiler, graph, stored, damage):
+    damage(stored)
+    # A daemon that has not read the file yet: what is in memory was good.
+    fake_cluster.stop_daemon()
+    fake_cluster.start_daemon()
+    fake_cluster.start_worker("neuronx-cc")  # The first one left with the daemon that asked it to.
+    fake_cluster.wait_for_toolchain("neuronx-cc")
+
+    output = fake_cluster.directory / "out"
+    refused = fake_cluster.run("fetch", *NEURON, graph, "-o", output)
+    assert refused.status == 1, refused.err
+    assert not output.exists(), "damaged bytes were handed out"
+
+    fake_cluster.ok("precompile", *NEURON, graph)
+    fake_cluster.ok("fetch", *NEURON, graph, "-o", output)
+    assert len(compiler.compiles()) == 2
+    [entry] = fake_cluster.json("lookup", *NEURON, graph)["results"]
+    assert hashlib.sha256(output.read_bytes()).hexdigest() == entry["artifact"]["digest"]
+    assert entry["artifact"]["digest"] != stored.name, "the compiler's output is different every time"
+    assert fake_cluster.stats()["damaged"] == 1
