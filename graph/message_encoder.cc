@@ -1,6 +1,7 @@
 #include "graph/message_encoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -82,33 +83,56 @@ bool HasHighBit(absl::string_view bytes) {
   return false;
 }
 
-size_t VarintSize(uint64_t value) {
-  size_t size = 1;
-  for (; value >= 0x80; value >>= 7) ++size;
-  return size;
+// True when a varint of `length` > 1 bytes is the shortest for a value that the type can have.
+bool IsCanonicalVarint(FieldType type, const uint8_t* bytes, size_t length) {
+  const uint8_t last = bytes[length - 1];
+  if (last == 0) return false;  // Not the shortest.
+  switch (type) {
+    case FieldType::kBool:
+      return false;
+    case FieldType::kUint32:
+      return length < 5 || (length == 5 && last <= 0x0f);
+    case FieldType::kInt32:
+    case FieldType::kEnum:
+      if (length < 5 || (length == 5 && last <= 0x07)) return true;
+      // Negative: the 33 high bits are set.
+      return length == 10 && last == 1 && bytes[4] >= 0xf8 && bytes[5] == 0xff &&
+             bytes[6] == 0xff && bytes[7] == 0xff && bytes[8] == 0xff;
+    default:
+      return length < 10 || (length == 10 && last == 1);
+  }
 }
 
 // True when a packed list stands on the wire as it is written here: each value as its type reads
 // it, in as few bytes as it takes.
 bool IsCanonical(FieldType type, absl::string_view bytes) {
   if (type != FieldType::kBool && !HasHighBit(bytes)) return true;
-  const char* p = bytes.data();
-  const char* const end = p + bytes.size();
+  const uint8_t* p = reinterpret_cast<const uint8_t*>(bytes.data());
+  const uint8_t* const end = p + bytes.size();
+  const uint8_t most = type == FieldType::kBool ? 1 : 0x7f;
   while (p < end) {
-    const char* const begin = p;
-    uint64_t value;
-    if (!ReadVarint(&p, end, &value) || ReadAs(type, value) != value ||
-        VarintSize(value) != static_cast<size_t>(p - begin)) {
+    const uint8_t* last = p;
+    while (last < end && *last >= 0x80) ++last;
+    if (last == end) return false;  // Cut short.
+    if (last == p ? *p > most : !IsCanonicalVarint(type, p, static_cast<size_t>(last - p) + 1)) {
       return false;
     }
+    p = last + 1;
   }
   return true;
 }
 
 // How many varints end in these bytes.
 uint64_t CountVarints(absl::string_view bytes) {
+  constexpr uint64_t kHighBits = 0x8080808080808080u;
   uint64_t count = 0;
-  for (char c : bytes) count += (c & 0x80) == 0;
+  const char* p = bytes.data();
+  const char* const end = p + bytes.size();
+  for (; end - p >= 8; p += 8) {
+    count +=
+        static_cast<uint64_t>(std::popcount(~LoadFixed64(absl::string_view(p, 8)) & kHighBits));
+  }
+  for (; p < end; ++p) count += (*p & 0x80) == 0;
   return count;
 }
 

@@ -131,6 +131,7 @@ class Normalizer {
       Refuse(absl::StrCat("argument '", token, "' belongs to no flag"));
     }
     word_may_follow_ = IsFlag(token) && !absl::StrContains(token, '=');
+    if (token == "--") Refuse("-- makes inputs of the words behind it");
     const std::string lower = absl::AsciiStrToLower(token);
     if (absl::StrContains(lower, "dump") || absl::StrContains(lower, "savetemps") ||
         absl::StrContains(lower, "save-temps")) {

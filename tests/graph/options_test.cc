@@ -149,6 +149,7 @@ TEST(OptionsTest, WhatTheKeyCannotCoverIsUncacheable) {
            "--enable-dge=1",                  // A switch with a value.
            "stray",                           // Another input, perhaps.
            "--target trn1 stray",             //
+           "-- x",                            //
            "--some-flag 1 2",                 //
            "--some-flag --verbose 35 2",      //
        }) {
