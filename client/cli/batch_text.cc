@@ -25,8 +25,10 @@ std::string BatchProgressText(const BatchCounts& counts, absl::Duration elapsed)
   if (waited_for > 0 && elapsed > absl::ZeroDuration()) {
     const double rate = static_cast<double>(waited_for) / absl::ToDoubleSeconds(elapsed);
     const double left = static_cast<double>(counts.total - counts.done()) / rate;
-    absl::StrAppend(&line, absl::StrFormat(rate < 0.095 ? ", %.2f/s" : ", %.1f/s", rate), ", ETA ",
-                    DurationText(absl::Seconds(left)));
+    // A slow one keeps two digits.
+    const std::string rate_text =
+        rate < 0.095 ? absl::StrFormat("%.2f", rate) : absl::StrFormat("%.1f", rate);
+    absl::StrAppend(&line, ", ", rate_text, "/s, ETA ", DurationText(absl::Seconds(left)));
   }
   if (counts.queued > 0 && !counts.reason.empty()) absl::StrAppend(&line, " (", counts.reason, ")");
   return line;
