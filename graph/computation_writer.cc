@@ -21,6 +21,8 @@ constexpr uint32_t kOperands = 36;
 constexpr uint32_t kControls = 37;
 constexpr uint32_t kCallees = 38;
 constexpr uint32_t kBackendConfig = 43;
+constexpr uint32_t kStatistics = 82;
+constexpr uint32_t kOriginalValue = 88;
 constexpr uint32_t kBackendConfigPayload = 99;
 
 // Compilers decide on inlining by these parts of a computation's name.
@@ -94,8 +96,10 @@ bool ComputationWriter::WriteInstruction(const ComputationRecord& computation,
   for (size_t i = fields.begin; i < fields.end;) {
     const size_t next = encoder_.GroupEnd(i, fields.end);
     const WireField last = encoder_.At(next - 1);
-    bool written = true;
-    switch (last.number) {
+    bool written = encoder_.CheckTypes(schema, {i, next});
+    switch (written ? last.number : 0) {
+      case 0:
+        break;
       case kNameField:
       case kMetadata:
         for (size_t k = i; k < next && references == References::kPositions && written; ++k) {
@@ -103,6 +107,8 @@ bool ComputationWriter::WriteInstruction(const ComputationRecord& computation,
         }
         break;
       case kId:
+      case kStatistics:
+      case kOriginalValue:
         break;
       case kOperands:
       case kControls:
@@ -193,8 +199,12 @@ bool ComputationWriter::SubstitutePayload(MessageEncoder::Fields* fields) {
     in_place |= field.number == kBackendConfig && !field.bytes.empty();
   }
   if (begin == fields->end) return true;
+  const MessageEncoder::Fields payload = {begin, encoder_.GroupEnd(begin, fields->end)};
   absl::optional<absl::string_view> bytes;
-  if (!encoder_.Resolve({begin, encoder_.GroupEnd(begin, fields->end)}, &bytes)) return false;
+  if (!encoder_.CheckTypes(SchemaOf(HloMessage::kInstruction), payload) ||
+      !encoder_.Resolve(payload, &bytes)) {
+    return false;
+  }
   if (in_place || !bytes.has_value() || bytes->empty()) return true;
   encoder_.Replace(fields, kBackendConfigPayload,
                    {.number = kBackendConfig, .type = WireType::kBytes, .bytes = *bytes});

@@ -20,9 +20,11 @@ absl::Status Malformed(std::string why) {
   return absl::InvalidArgumentError(std::move(why));
 }
 
-// Calls `take` with each number of a repeated field, packed or not; false when it is damaged.
+// Calls `take` with each number of a repeated field, packed or not; false when it is damaged. Other
+// types are no numbers.
 template <typename Take>
 bool ForEachNumber(const WireField& field, Take take) {
+  if (field.type == WireType::kFixed32 || field.type == WireType::kFixed64) return true;
   if (field.type == WireType::kVarint) {
     take(field.value);
     return true;
@@ -131,23 +133,24 @@ class Indexer {
     absl::string_view opcode, target;
     controls_.clear();
     bool good = true;
-    const MessageSchema& schema = SchemaOf(HloMessage::kInstruction);
+    // Unknown fields and foreign wire types are found when the instruction is written.
     WireReader reader(bytes);
     WireField field;
     while (reader.Next(&field)) {
-      if (Check(schema, field) == nullptr) continue;
+      const bool is_bytes = field.type == WireType::kBytes;
+      const bool is_varint = field.type == WireType::kVarint;
       switch (field.number) {
         case 2:
-          opcode = field.bytes;
+          if (is_bytes) opcode = field.bytes;
           break;
         case 9:
-          instruction.parameter_number = static_cast<int64_t>(field.value);
+          if (is_varint) instruction.parameter_number = static_cast<int64_t>(field.value);
           break;
         case 28:
-          target = field.bytes;
+          if (is_bytes) target = field.bytes;
           break;
         case 35:
-          instruction.id = static_cast<uint32_t>(field.value);
+          if (is_varint) instruction.id = static_cast<uint32_t>(field.value);
           break;
         case 36:
           good &= ForEachNumber(
@@ -162,7 +165,7 @@ class Indexer {
               field, [&](uint64_t id) { raw_callees_.push_back(static_cast<int64_t>(id)); });
           break;
         case 99:
-          instruction.has_payload = true;
+          instruction.has_payload |= is_bytes;
           break;
         default:
           break;

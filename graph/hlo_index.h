@@ -53,8 +53,8 @@ struct HloIndex {
   uint32_t entry = 0;
   std::string name;
 
-  // The first field of the module, a computation or an instruction that rules out renumbering,
-  // e.g. "instruction field 101 is unknown". Empty: none.
+  // The first field of the module or a computation that rules out renumbering, e.g. "module field
+  // 101 is unknown". Empty: none. Those of instructions are found when they are written.
   std::string opaque_reason;
 
   absl::Span<const uint32_t> Operands(const InstructionRecord& instruction) const {

@@ -642,9 +642,9 @@ class Schemas {
     schema.guarded = guard == Guard::kUnknownFields;
     schema.inert = inert;
     for (size_t i = 0; i < fields.size(); ++i) {
-      schema.has_oneof |= fields[i].oneof != 0;
       schema.index_[fields[i].number] = static_cast<uint8_t>(i + 1);
       schema.wire_types_[fields[i].number] = WireTypesOf(fields[i]);
+      schema.oneof_[fields[i].number] = fields[i].oneof;
     }
   }
 

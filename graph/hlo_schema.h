@@ -123,7 +123,6 @@ struct MessageSchema {
   absl::Span<const FieldSchema> fields;
   // An unknown field here could hold an id, a name or a payload index. It makes the module opaque.
   bool guarded;
-  bool has_oneof;
   // Obsolete fields of guarded messages that never held one: kept verbatim.
   absl::Span<const uint32_t> inert;
 
@@ -138,9 +137,13 @@ struct MessageSchema {
     return number <= kMaxNumber && (wire_types_[number] >> static_cast<int>(type) & 1) != 0;
   }
 
+  // Nonzero for the members of oneofs.
+  uint8_t OneofOf(uint32_t number) const { return number <= kMaxNumber ? oneof_[number] : 0; }
+
   static constexpr uint32_t kMaxNumber = 100;
   uint8_t index_[kMaxNumber + 1] = {};       // One more than the place in `fields`.
   uint8_t wire_types_[kMaxNumber + 1] = {};  // A bit for each.
+  uint8_t oneof_[kMaxNumber + 1] = {};
 };
 
 const MessageSchema& SchemaOf(HloMessage message);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kDepthLimit = 64;
 constexpr size_t kLongestRemembered = 256;
-constexpr size_t kMostRemembered = 4096;
+constexpr size_t kMostRemembered = size_t{1} << 20;
 
 constexpr char kInline = 0, kHashed = 1;
 
@@ -82,14 +82,25 @@ bool HasHighBit(absl::string_view bytes) {
   return false;
 }
 
-bool AllAtMostOne(absl::string_view bytes) {
+size_t VarintSize(uint64_t value) {
+  size_t size = 1;
+  for (; value >= 0x80; value >>= 7) ++size;
+  return size;
+}
+
+// True when a packed list stands on the wire as it is written here: each value as its type reads
+// it, in as few bytes as it takes.
+bool IsCanonical(FieldType type, absl::string_view bytes) {
+  if (type != FieldType::kBool && !HasHighBit(bytes)) return true;
   const char* p = bytes.data();
   const char* const end = p + bytes.size();
-  for (; end - p >= 8; p += 8) {
-    if (LoadFixed64(absl::string_view(p, 8)) & 0xfefefefefefefefeu) return false;
-  }
-  for (; p < end; ++p) {
-    if (*p & 0xfe) return false;
+  while (p < end) {
+    const char* const begin = p;
+    uint64_t value;
+    if (!ReadVarint(&p, end, &value) || ReadAs(type, value) != value ||
+        VarintSize(value) != static_cast<size_t>(p - begin)) {
+      return false;
+    }
   }
   return true;
 }
@@ -110,12 +121,6 @@ bool IsLong(absl::string_view bytes) {
 bool MessageEncoder::Fail(std::string why) {
   if (error_.empty()) error_ = std::move(why);
   return false;
-}
-
-size_t MessageEncoder::GroupEnd(size_t begin, size_t end) const {
-  size_t next = begin + 1;
-  while (next < end && stack_[next].number == stack_[begin].number) ++next;
-  return next;
 }
 
 bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, Fields* fields,
@@ -152,10 +157,7 @@ void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
     const uint32_t number = stack_[i].number;
     sorted &= before <= number;
     before = number;
-    if (schema.has_oneof) {
-      const FieldSchema* field = schema.Find(number);
-      oneof_members += field != nullptr && field->oneof != 0;
-    }
+    oneof_members += schema.OneofOf(number) != 0;
   }
   if (oneof_members > 1) KeepLastOfOneofs(schema, fields);
   if (!sorted) {
@@ -168,7 +170,7 @@ void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
 // Of the members of a oneof the last one stands, without what came before another member.
 void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* fields) {
   const auto oneof_of = [&](const WireField& f) -> uint8_t {
-    return schema.Fits(f.number, f.type) ? schema.Find(f.number)->oneof : 0;
+    return schema.Fits(f.number, f.type) ? schema.OneofOf(f.number) : 0;
   };
   constexpr size_t kOneofs = 3;  // Numbers that the schema gives out, and 0.
   uint32_t winner[kOneofs] = {};
@@ -210,6 +212,13 @@ bool MessageEncoder::EncodeFields(const MessageSchema& schema, Fields fields, En
   }
   out->PutVarint(0);  // No field has this number.
   return true;
+}
+
+bool MessageEncoder::FailUnknown(const MessageSchema& schema, uint32_t number) {
+  return Fail(absl::StrCat(schema.name, " field ", number,
+                           schema.Find(number) == nullptr
+                               ? " is unknown"
+                               : " has another type than the one that is known"));
 }
 
 bool MessageEncoder::EncodeGroup(const MessageSchema& schema, Fields group, Encoding* out) {
@@ -311,14 +320,15 @@ bool MessageEncoder::EncodeMessage(const FieldSchema& field, Fields group, Encod
     if (!filled) return true;
   }
   out->PutHeader(field.number, Kind::kMessage);
-  // Most instructions have a shape that others have, too. Only at the top: nothing is nested deeper
-  // for having been seen before.
+  // Instructions have their shapes, dimensions and attributes in common. Only at the top, so that
+  // nothing is nested deeper for having been seen before, and without payloads, whose use is noted.
   const absl::string_view bytes = stack_[group.begin].bytes;
-  const bool remembered = field.message == HloMessage::kShape && depth_ == 0 &&
-                          group.end - group.begin == 1 && bytes.size() <= kLongestRemembered;
+  const bool remembered = depth_ == 0 && group.end - group.begin == 1 &&
+                          bytes.size() <= kLongestRemembered && payloads_->rows.empty();
+  auto& known = known_[static_cast<size_t>(field.message)];
   if (remembered) {
-    if (const auto known = shapes_.find(bytes); known != shapes_.end()) {
-      out->PutRaw(known->second);
+    if (const auto it = known.find(bytes); it != known.end()) {
+      out->PutRaw(known_text_.view(it->second.first, it->second.second));
       return true;
     }
   }
@@ -331,8 +341,10 @@ bool MessageEncoder::EncodeMessage(const FieldSchema& field, Fields group, Encod
   if (!EncodeFields(schema, fields, out)) return false;
   Release(fields);
   --depth_;
-  if (remembered && shapes_.size() < kMostRemembered) {
-    shapes_.emplace(bytes, std::string(out->view(begin, out->size())));
+  if (remembered && known_text_.size() < kMostRemembered) {
+    const size_t start = known_text_.size();
+    known_text_.PutRaw(out->view(begin, out->size()));
+    known.emplace(bytes, std::make_pair(start, known_text_.size()));
   }
   return true;
 }
@@ -417,7 +429,7 @@ bool MessageEncoder::EncodeVarints(const FieldSchema& field, Fields group, Encod
       continue;
     }
     count += CountVarints(f.bytes);
-    canonical &= field.type == FieldType::kBool ? AllAtMostOne(f.bytes) : !HasHighBit(f.bytes);
+    canonical = canonical && IsCanonical(field.type, f.bytes);
     if (dropped && !ForEachPacked(f.bytes, [&](uint64_t value) {
           dropped &= ReadAs(field.type, value) == inert;
         })) {
@@ -476,12 +488,7 @@ bool MessageEncoder::EncodeFixed(const FieldSchema& field, Fields group, Encodin
 
 bool MessageEncoder::EncodeUnknown(const MessageSchema& schema, Fields group, Encoding* out) {
   const uint32_t number = stack_[group.begin].number;
-  if (schema.guarded && !schema.IsInert(number)) {
-    return Fail(absl::StrCat(schema.name, " field ", number,
-                             schema.Find(number) == nullptr
-                                 ? " is unknown"
-                                 : " has another type than the one that is known"));
-  }
+  if (schema.guarded && !schema.IsInert(number)) return FailUnknown(schema, number);
   out->PutHeader(number, Kind::kUnknownList);
   out->PutVarint(group.end - group.begin);
   for (size_t i = group.begin; i < group.end; ++i) {

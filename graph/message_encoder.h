@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -46,9 +48,26 @@ class MessageEncoder {
   void Release(Fields fields) { stack_.resize(fields.begin); }
   const WireField& At(size_t index) const { return stack_[index]; }
   // The end of the group of fields that share the number of the one at `begin`.
-  size_t GroupEnd(size_t begin, size_t end) const;
+  size_t GroupEnd(size_t begin, size_t end) const {
+    size_t next = begin + 1;
+    while (next < end && stack_[next].number == stack_[begin].number) ++next;
+    return next;
+  }
   // Puts `field` into the message read last, in place of all that have its number or `number`.
   void Replace(Fields* fields, uint32_t number, const WireField& field);
+
+  // False when a field that is known by its number has a foreign wire type, where that rules out
+  // renumbering.
+  bool CheckTypes(const MessageSchema& schema, Fields group) {
+    for (size_t i = group.begin; i < group.end; ++i) {
+      const WireField& field = stack_[i];
+      if (!schema.Fits(field.number, field.type) && schema.guarded &&
+          schema.Find(field.number) != nullptr) {
+        return FailUnknown(schema, field.number);
+      }
+    }
+    return true;
+  }
 
   // Writes one group of occurrences, [group.begin, group.end), of a field of `schema`.
   bool EncodeGroup(const MessageSchema& schema, Fields group, Encoding* out);
@@ -70,6 +89,7 @@ class MessageEncoder {
   bool ReadInto(absl::string_view bytes, uint32_t without);
   void Order(const MessageSchema& schema, Fields* fields);
   void KeepLastOfOneofs(const MessageSchema& schema, Fields* fields);
+  bool FailUnknown(const MessageSchema& schema, uint32_t number);
   bool EncodeKnown(const FieldSchema& field, Fields group, Encoding* out);
   bool EncodeUnknown(const MessageSchema& schema, Fields group, Encoding* out);
   bool EncodeScalar(const FieldSchema& field, const WireField& last, Encoding* out);
@@ -85,7 +105,12 @@ class MessageEncoder {
   int depth_ = 0;
   // Long strings are read again where structural digests are needed, but hashed once.
   absl::flat_hash_map<const char*, std::pair<size_t, Digest>> digests_;
-  absl::flat_hash_map<absl::string_view, std::string> shapes_;  // Canonical form by wire form.
+  // Where the canonical form of a message stands in known_text_, by its wire form; one map for each
+  // type of message.
+  std::array<absl::flat_hash_map<absl::string_view, std::pair<size_t, size_t>>,
+             static_cast<size_t>(HloMessage::kCount)>
+      known_;
+  Encoding known_text_;
   std::string error_;
 };
 

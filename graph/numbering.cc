@@ -71,6 +71,9 @@ class CanonicalNumbering {
     numbering_.computation_position.assign(index_.computations.size(), kUnnumbered);
     numbering_.content.resize(index_.computations.size());
     ASSIGN_OR_RETURN(bottom_up_, BottomUp(index_));
+    place_.resize(bottom_up_.size());
+    for (uint32_t place = 0; place < bottom_up_.size(); ++place) place_[bottom_up_[place]] = place;
+    digested_.resize(bottom_up_.size());
     for (size_t place = 0; place < bottom_up_.size(); ++place) {
       RETURN_IF_ERROR(OrderInstructions(place));
     }
@@ -97,7 +100,14 @@ class CanonicalNumbering {
   // depends on. Equal for equal trees, so it cannot name a node, but it tells most nodes apart.
   std::vector<Digest> StructuralDigests(size_t place, absl::Span<const uint32_t> positions) {
     const ComputationRecord& computation = index_.computations[bottom_up_[place]];
-    if (!index_.Callees(computation).empty()) DigestContents(place);
+    std::vector<uint32_t> called;
+    for (uint32_t offset = 0; offset < computation.count; ++offset) {
+      if (positions[offset] != kUnnumbered) continue;
+      for (uint32_t callee : index_.Callees(index_.instructions[computation.first + offset])) {
+        called.push_back(callee);
+      }
+    }
+    DigestContents(std::move(called));
     std::vector<Digest> digests(computation.count);
     std::vector<std::pair<uint32_t, Digest>> controls;
     Encoding text;
@@ -129,10 +139,21 @@ class CanonicalNumbering {
     return digests;
   }
 
-  // Digests the computations below `place`, whose instructions are in order by then.
-  void DigestContents(size_t place) {
-    for (; digested_ < place; ++digested_) {
-      const uint32_t computation = bottom_up_[digested_];
+  // Digests these computations and all that they call; their instructions are in order by now.
+  void DigestContents(std::vector<uint32_t> computations) {
+    std::vector<uint32_t> places;
+    while (!computations.empty()) {
+      const uint32_t computation = computations.back();
+      computations.pop_back();
+      if (digested_[computation]) continue;
+      digested_[computation] = true;
+      places.push_back(place_[computation]);
+      const absl::Span<const uint32_t> callees = index_.Callees(index_.computations[computation]);
+      computations.insert(computations.end(), callees.begin(), callees.end());
+    }
+    std::sort(places.begin(), places.end());  // Callees first.
+    for (const uint32_t place : places) {
+      const uint32_t computation = bottom_up_[place];
       Encoding text;
       Sha256 hash;
       writer_.WriteComputation(index_.computations[computation], References::kContentDigests, &text,
@@ -188,7 +209,7 @@ class CanonicalNumbering {
       if (!called[i] && numbering_.computation_position[i] == kUnnumbered) starts.push_back(i);
     }
     if (starts.size() > 1) {
-      DigestContents(bottom_up_.size());
+      DigestContents(starts);
       std::stable_sort(starts.begin(), starts.end(), [this](uint32_t a, uint32_t b) {
         return numbering_.content[a] < numbering_.content[b];
       });
@@ -201,7 +222,8 @@ class CanonicalNumbering {
   Numbering& numbering_;
   std::vector<uint32_t> bottom_up_;
   std::vector<uint32_t> topological_;  // Of the computation at hand.
-  size_t digested_ = 0;
+  std::vector<uint32_t> place_;        // In bottom_up_, by computation.
+  std::vector<bool> digested_;         // By computation.
 };
 
 }  // namespace

@@ -24,6 +24,16 @@ struct WireField {
 // `end`. Bits beyond the 64th are cut off, as every protobuf reader does.
 inline bool ReadVarint(const char** p, const char* end, uint64_t* value) {
   const char* q = *p;
+  if (q < end && static_cast<uint8_t>(*q) < 0x80) {  // One byte, as most are.
+    *value = static_cast<uint8_t>(*q);
+    *p = q + 1;
+    return true;
+  }
+  if (end - q >= 2 && static_cast<uint8_t>(q[1]) < 0x80) {  // Two, as large numbers' tags have.
+    *value = (static_cast<uint8_t>(q[0]) & 0x7fu) | uint64_t{static_cast<uint8_t>(q[1])} << 7;
+    *p = q + 2;
+    return true;
+  }
   uint64_t result = 0;
   for (int shift = 0; shift < 70 && q < end; shift += 7) {
     const uint8_t byte = static_cast<uint8_t>(*q++);

@@ -37,8 +37,8 @@ class Writer {
     };
     for (const auto& [number, group] : groups) {
       const FieldSchema* schema = SchemaOfField(message, number);
-      if (IsPackable(schema) && group[0]->type != WireType::kBytes) {
-        for (std::string& chunk : WriteList(number, group)) add(number, std::move(chunk));
+      if (IsPackable(schema)) {
+        for (std::string& chunk : WriteList(*schema, group)) add(number, std::move(chunk));
         continue;
       }
       for (const ProtoField* field : group) {
@@ -100,18 +100,23 @@ class Writer {
     return Tag(field.number, field.type) + Payload(field);
   }
 
-  std::vector<std::string> WriteList(uint32_t number, const std::vector<const ProtoField*>& group) {
+  // Elements of another type than the list's are fields of their own.
+  std::vector<std::string> WriteList(const FieldSchema& schema,
+                                     const std::vector<const ProtoField*>& group) {
+    const WireType type = IsVarint(schema.type)              ? WireType::kVarint
+                          : schema.type == FieldType::kFloat ? WireType::kFixed32
+                                                             : WireType::kFixed64;
     std::vector<std::string> chunks;
     for (size_t i = 0; i < group.size();) {
-      if (style_.vary_packing && Flip()) {
+      if (group[i]->type != type || (style_.vary_packing && Flip())) {
         chunks.push_back(WriteField(*group[i++]));
         continue;
       }
       std::string packed;
       do {
         packed += Payload(*group[i++]);
-      } while (i < group.size() && !(style_.vary_packing && Flip()));
-      chunks.push_back(Tag(number, WireType::kBytes) + Blob(packed));
+      } while (i < group.size() && group[i]->type == type && !(style_.vary_packing && Flip()));
+      chunks.push_back(Tag(schema.number, WireType::kBytes) + Blob(packed));
     }
     return chunks;
   }
