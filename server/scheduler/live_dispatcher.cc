@@ -62,6 +62,7 @@ LiveDispatcher::~LiveDispatcher() {
 absl::Status LiveDispatcher::Start() {
   ASSIGN_OR_RETURN(std::vector<QueuedCompile> queue, store_.LoadQueue());
   std::vector<Key> keys;
+  keys.reserve(queue.size());
   for (const QueuedCompile& queued : queue) keys.push_back(queued.key);
   ASSIGN_OR_RETURN(const auto entries, store_.Find(keys));
   for (size_t i = 0; i < queue.size(); ++i) {

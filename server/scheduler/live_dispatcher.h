@@ -96,7 +96,7 @@ class LiveDispatcher final : public CompileDispatcher {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status GraphArrived(CallerId caller, StagedContent graph);
   // Keeps the graph of a caller that was asked for it, and queues the compile.
-  absl::Status KeepGraph(CallerId caller, QueuedCompile queued, StagedContent graph);
+  absl::Status KeepGraph(CallerId caller, const QueuedCompile& queued, StagedContent graph);
   void Leave(CallerId caller);
 
   // --- Results (live_results.cc)

@@ -247,12 +247,13 @@ absl::Status LiveDispatcher::GraphArrived(CallerId caller, StagedContent graph) 
     return record.status();
   }
   queued.graph = *std::move(record);
-  return KeepGraph(caller, std::move(queued), std::move(graph));
+  return KeepGraph(caller, queued, std::move(graph));
 }
 
-absl::Status LiveDispatcher::KeepGraph(CallerId caller, QueuedCompile queued, StagedContent graph) {
+absl::Status LiveDispatcher::KeepGraph(CallerId caller, const QueuedCompile& queued,
+                                       StagedContent graph) {
   graph.ReleaseUncompressed();
-  if (const absl::Status kept = store_.Enqueue(queued, std::move(graph)); !kept.ok()) {
+  if (absl::Status kept = store_.Enqueue(queued, std::move(graph)); !kept.ok()) {
     {
       // The sender hears it from the status that is returned.
       absl::MutexLock lock(&mutex_);

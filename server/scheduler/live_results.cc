@@ -172,7 +172,7 @@ absl::Status LiveDispatcher::StoreFailure(const GaveUp& gave_up, Entry entry,
                                  : absl::InfinitePast();
   entry.worker = failure.worker;
   entry.state = failure;
-  const absl::Status stored = store_.CommitFailed(entry, std::move(log));
+  absl::Status stored = store_.CommitFailed(entry, std::move(log));
   if (!stored.ok()) {
     failure.remembered_until = absl::InfinitePast();
     absl::StrAppend(&failure.message, " (which could not be stored: ", stored.message(), ")");

@@ -18,8 +18,8 @@ bool Leased(const Compile& compile) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerOptions options)
-    : options_(std::move(options)), next_token_(options_.first_token) {}
+Scheduler::Scheduler(const SchedulerOptions& options)
+    : options_(options), next_token_(options_.first_token) {}
 
 absl::Time Scheduler::At(absl::Time now) {
   now_ = std::max(now_, now);

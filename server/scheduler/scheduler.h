@@ -58,7 +58,7 @@ struct CompileStatus {
 // Not thread-safe. Pure.
 class Scheduler {
  public:
-  explicit Scheduler(SchedulerOptions options);
+  explicit Scheduler(const SchedulerOptions& options);
 
   // --- Callers: clients that wait. An id is used once; later ids must be larger.
 

@@ -21,6 +21,7 @@ TEST_F(DispatcherOrdersTest, SixtyFourClientsAtOnceMakeOneCompile) {
   std::deque<RecordingClient> clients(kClients);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(clients.size() + 8);
     for (RecordingClient& client : clients) {
       threads.emplace_back([&] { Begin(client, OrderFor("graph")); });
     }
@@ -231,6 +232,7 @@ TEST_F(DispatcherOrdersTest, ManyClientsAndWorkersAtOnceAllEnd) {
   std::atomic<int> finished = 0;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(clients.size() + 8);
     for (RecordingWorker& worker : workers) {
       threads.emplace_back([&] {
         for (size_t next = 0; finished < kGraphs;) {
