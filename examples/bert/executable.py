@@ -22,7 +22,7 @@ class Executable:
         return cls(graph, client.deserialize_executable(serialized, devices, None))
 
     @classmethod
-    def compile(cls, graph: Graph) -> "Executable":
+    def compile(cls, graph: Graph, module: bytes) -> "Executable":
         """Compiles the very graph that neffcache would be asked for, without neffcache.
 
         jax.jit would compile the same computation from another form of it, in which XLA sums some numbers in another
@@ -35,7 +35,7 @@ class Executable:
         options.executable_build_options.use_spmd_partitioning = graph.devices > 1
         options.executable_build_options.use_shardy_partitioner = graph.devices > 1
         options.device_assignment = _jax.DeviceAssignment.create(np.arange(graph.devices).reshape(1, -1))
-        return cls(graph, client.compile_and_load(_jax.mlir.hlo_to_stablehlo(graph.module()), devices, options))
+        return cls(graph, client.compile_and_load(_jax.mlir.hlo_to_stablehlo(module), devices, options))
 
     def run(self) -> list[np.ndarray]:
         """The outputs in order, as the first device has them."""

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """One trainer process: gets the executables of its steps from neffcache, loads them, runs each once.
 
-Prints one line for each graph: name, where the executable came from, milliseconds until it was loaded, the loss (the
-last output) and a checksum over all outputs to the bit. With --uncached the trainer compiles for itself: same numbers.
+Prints one line for each graph: name, where the executable came from, milliseconds from the traced graph to the loaded
+executable, the loss (the last output) and a checksum over all outputs to the bit. With --uncached the trainer compiles for itself: same numbers.
 Without a daemon, or on any other trouble, a trainer compiles for itself too, and says so: training never depends on
 the cache.
 """
 
 import argparse
+import functools
 import pathlib
 import shutil
 import subprocess
@@ -38,6 +39,7 @@ def run(command: list[str]) -> str:
     return done.stdout.strip()
 
 
+@functools.cache
 def local_toolchain(neffcache: str) -> str:
     """xla-cpu=VERSION of this very host: an executable for another CPU must not be loaded."""
     programs = pathlib.Path(shutil.which(neffcache) or neffcache).resolve().parent.parent
@@ -45,13 +47,13 @@ def local_toolchain(neffcache: str) -> str:
     return f"{name}={version}"
 
 
-def cached_executable(graph: graphs.Graph, flags: argparse.Namespace, scratch: pathlib.Path) -> bytes:
+def cached_executable(graph: graphs.Graph, module: bytes, flags: argparse.Namespace, scratch: pathlib.Path) -> bytes:
     """The serialized executable from neffcache; compiled there once, however many trainers ask."""
-    module = scratch / f"{graph.name}.hlo_module.pb"
+    traced = scratch / f"{graph.name}.hlo_module.pb"
     artifact = scratch / f"{graph.name}.executable"
-    module.write_bytes(graph.module())
+    traced.write_bytes(module)
     neffcache = [flags.neffcache] + (["--daemon", flags.daemon] if flags.daemon else [])
-    what = [str(module), "--toolchain", local_toolchain(flags.neffcache)]
+    what = [str(traced), "--toolchain", local_toolchain(flags.neffcache)]
     options = ["--"] + graph.flags if graph.flags else []
     run(neffcache + ["precompile"] + what + options)  # At once when it is cached.
     run(neffcache + ["fetch", "-o", str(artifact)] + what + options)
@@ -73,18 +75,20 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="trainer-") as scratch:
         for name in flags.graph or [name for name in known if name.startswith("train_")]:
             graph = known[name]
+            module = graph.module()
             begin = time.monotonic()
             step = None
             source = "neffcache"
             if not flags.uncached:
                 try:
-                    step = executable.Executable.load(graph, cached_executable(graph, flags, pathlib.Path(scratch)))
+                    serialized = cached_executable(graph, module, flags, pathlib.Path(scratch))
+                    step = executable.Executable.load(graph, serialized)
                 except (NotCached, jax.errors.JaxRuntimeError) as error:
                     print(f"trainer {flags.rank}: {name}: not from neffcache: {error}", file=sys.stderr)
                     if flags.require_cached:
                         return 1
             if step is None:
-                step = executable.Executable.compile(graph)
+                step = executable.Executable.compile(graph, module)
                 source = "own-compile"
             milliseconds = round((time.monotonic() - begin) * 1000)
             outputs = step.run()

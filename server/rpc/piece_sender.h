@@ -27,8 +27,9 @@ struct PieceSource {
 // Streams stored content as hand-framed pieces: the reactor of Fetch and FetchGraph.
 //
 // One piece is on its way while the next is read ahead on the executor. Content that the store
-// keeps in memory is framed straight from there. An artifact that is missing or short is
-// quarantined and ends the stream with DATA_LOSS.
+// keeps in memory is framed straight from there. An artifact that is missing, short or, as the
+// first whole reading of its file finds, not what its digest says, is quarantined and ends the
+// stream with DATA_LOSS before its last piece.
 class PieceSender final
     : public SelfOwned<grpc::ServerWriteReactor<grpc::ByteBuffer>, PieceSender> {
  public:
@@ -50,6 +51,8 @@ class PieceSender final
 
   absl::Status Open();
   absl::StatusOr<Piece> ReadPieceAt(uint64_t offset);
+  // Hashes the piece at `offset` and, after the last one, compares.
+  absl::Status Verify(absl::string_view bytes, uint64_t offset);
   void ReadAhead();
   // Does whatever is possible now: the next write, the next read, the end.
   void Advance() ABSL_LOCKS_EXCLUDED(mu_);
@@ -61,6 +64,9 @@ class PieceSender final
   PieceSource source_;
   std::shared_ptr<const ContentReader> reader_;
   uint64_t size_ = 0;
+
+  // Touched by the one read that is under way. Empty: what is sent needs no check here.
+  absl::optional<Sha256> hash_;
 
   absl::Mutex mu_;
   uint64_t read_offset_ ABSL_GUARDED_BY(mu_) = 0;  // Where the next read begins.

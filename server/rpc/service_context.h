@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "server/rpc/chunk_pool.h"
 #include "server/rpc/executor.h"
+#include "server/rpc/verified_artifacts.h"
 #include "server/scheduler/dispatcher.h"
 #include "server/store/store.h"
 #include "transport/limits.h"
@@ -59,6 +60,7 @@ struct ServiceContext {
   const absl::Time started;
   ServiceCounters counters;
   ChunkPool chunks;
+  VerifiedArtifacts verified;
 
   // Three pools, so that lookups and fetches never wait behind somebody's fsync, nor a worker's
   // heartbeat behind either. Last: they finish before the rest goes.

@@ -83,5 +83,5 @@ def test_executable_computes_what_plain_jax_computes(example_graphs, name):
     import executable
 
     graph = example_graphs[name]
-    for mine, jax_own in zip(executable.Executable.compile(graph).run(), executable.run_with_jit(graph), strict=True):
+    for mine, jax_own in zip(executable.Executable.compile(graph, graph.module()).run(), executable.run_with_jit(graph), strict=True):
         np.testing.assert_allclose(mine, jax_own, atol=2e-4)

@@ -113,6 +113,25 @@ TEST_F(FetchTest, ATruncatedFileIsDataLossAndNeverServedAgain) {
   EXPECT_EQ(Stats().damaged(), 1u);
 }
 
+TEST_F(FetchTest, AFlippedBitIsFoundBeforeTheLastPieceAndItsKeyCompilesAgain) {
+  const KeyMaterial material = MaterialOf("graph");
+  const std::string artifact = Noise(2 * kPieceSize);
+  const Entry entry = Commit(material, artifact);
+  const std::string file = FileOf(Sha256Of(artifact));
+  std::filesystem::permissions(file, std::filesystem::perms::owner_write,
+                               std::filesystem::perm_options::add);
+  {
+    std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp(5);
+    damaged.put(static_cast<char>(artifact[5] ^ 1));
+    ASSERT_TRUE(damaged.flush());
+  }
+  EXPECT_EQ(FetchArtifact(Sha256Of(artifact)).error_code(), grpc::DATA_LOSS);
+  EXPECT_LT(data_.size(), artifact.size());
+  EXPECT_TRUE(absl::IsNotFound(store_->Find(entry.key).status()));
+  EXPECT_EQ(Stats().damaged(), 1u);
+}
+
 TEST_F(FetchTest, AMissingFileIsDataLossAndItsKeyCompilesAgain) {
   const KeyMaterial material = MaterialOf("graph");
   const std::string artifact = Noise(2 * kPieceSize);
