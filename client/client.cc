@@ -1,7 +1,5 @@
 #include "neffcache/client.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,12 +17,6 @@
 
 namespace neffcache {
 namespace {
-
-std::string DefaultName() {
-  char host[256] = {};
-  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-  return absl::StrCat(host, ":", getpid());
-}
 
 class DaemonClient final : public Client {
  public:
@@ -121,7 +113,6 @@ class DaemonClient final : public Client {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(ClientOptions options) {
-  if (options.name.empty()) options.name = DefaultName();
   ASSIGN_OR_RETURN(std::unique_ptr<Daemon> daemon, Daemon::Create(std::move(options)));
   return std::make_unique<DaemonClient>(std::move(daemon));
 }

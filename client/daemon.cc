@@ -1,5 +1,7 @@
 #include "client/daemon.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -29,6 +31,12 @@ absl::Status CheckAddress(const std::string& address) {
   return absl::OkStatus();
 }
 
+std::string DefaultName() {
+  char host[256] = {};
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  return absl::StrCat(host, ":", getpid());
+}
+
 absl::Status MarkOrigin(absl::Status status) {
   if (!status.ok()) status.SetPayload(kOriginPayload, absl::Cord());
   return status;
@@ -46,6 +54,7 @@ absl::string_view LastClause(absl::string_view message) {
 absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(ClientOptions options,
                                                        Connection connection) {
   RETURN_IF_ERROR(CheckAddress(options.daemon));
+  if (options.name.empty()) options.name = DefaultName();
   return std::unique_ptr<Daemon>(new Daemon(std::move(options), connection));
 }
 

@@ -1,10 +1,6 @@
 #include "client/cli/session.h"
 
-#include <unistd.h>
-
 #include <utility>
-
-#include "absl/strings/str_cat.h"
 
 namespace neffcache::cli {
 namespace {
@@ -12,9 +8,6 @@ namespace {
 ClientOptions OptionsFor(const std::string& address) {
   ClientOptions options;
   options.daemon = address;
-  char host[256] = {};
-  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
-  options.name = absl::StrCat(host, ":", getpid());
   return options;
 }
 

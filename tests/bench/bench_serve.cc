@@ -56,10 +56,11 @@ void MeasureLookup(v1::GraphCache::Stub& stub, const Sizes& sizes, Report& repor
       }
     }
   });
-  report.Add(absl::StrCat("lookup of ", sizes.keys, " keys"),
-             {absl::ToDoubleMilliseconds(Percentile(times, 0.5)),
-              absl::ToDoubleMilliseconds(Percentile(times, 0.99)),
-              sizes.keys / absl::ToDoubleSeconds(Percentile(times, 0.5))});
+  report.Add(
+      absl::StrCat("lookup of ", sizes.keys, " keys"),
+      {absl::ToDoubleMilliseconds(Best(times)), absl::ToDoubleMilliseconds(Percentile(times, 0.5)),
+       absl::ToDoubleMilliseconds(Percentile(times, 0.99)),
+       sizes.keys / absl::ToDoubleSeconds(Percentile(times, 0.5))});
 }
 
 void MeasureSmallFetches(v1::GraphCache::Stub& stub, const std::string& address, const Sizes& sizes,
@@ -71,7 +72,8 @@ void MeasureSmallFetches(v1::GraphCache::Stub& stub, const std::string& address,
   for (const int clients : {1, 8, 64}) {
     const FetchLoad load = LoadWithFetches(address, digests, kSmallArtifact, clients, sizes.load);
     report.Add(absl::StrCat("fetch of 64 KiB, ", clients, clients == 1 ? " client" : " clients"),
-               {absl::ToDoubleMilliseconds(Percentile(load.latencies, 0.5)),
+               {absl::ToDoubleMilliseconds(Best(load.latencies)),
+                absl::ToDoubleMilliseconds(Percentile(load.latencies, 0.5)),
                 absl::ToDoubleMilliseconds(Percentile(load.latencies, 0.99)), load.per_second});
   }
 }
@@ -133,7 +135,7 @@ int Main(int argc, char** argv) {
   const DaemonProcess daemon(program);
   const std::unique_ptr<v1::GraphCache::Stub> stub =
       v1::GraphCache::NewStub(OpenChannel(daemon.address()));
-  Report small("serving", {"p50 ms", "p99 ms", "per second"});
+  Report small("serving", {"best ms", "p50 ms", "p99 ms", "per second"});
   MeasureLookup(*stub, sizes, small);
   MeasureSmallFetches(*stub, daemon.address(), sizes, small);
   small.Print();

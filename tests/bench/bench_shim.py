@@ -6,6 +6,8 @@ that are compared take turns, so that what else the machine does falls on all of
 """
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -43,11 +45,23 @@ def measure(calls: dict[str, tuple], rounds: int) -> dict[str, list[float]]:
     return times
 
 
+@contextlib.contextmanager
+def logs_on_failure():
+    """The cluster shows its programs' logs when it ends; they matter only when something failed."""
+    logs = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(logs):
+            yield
+    except BaseException:
+        sys.stderr.write(logs.getvalue())
+        raise
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--smoke", action="store_true", help="few rounds: shows that it runs, not how fast")
-    parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
+    parser.add_argument("--json", type=lambda name: pathlib.Path(name).absolute(), help="file for the figures")
     options = parser.parse_args()
     rounds = 5 if options.smoke else options.rounds
 
@@ -58,7 +72,7 @@ def main() -> None:
         pathlib.Path("g.hlo_module.pb").write_bytes(os.urandom(100_000))
         words = ["compile", "--framework=XLA", "g.hlo_module.pb", "--output", "g.neff", "--target=trn1"]
         direct = {"NEFFCACHE_DIR": str(directory / "node")}
-        with Cluster(directory, env=compiler.environment()) as cluster:
+        with logs_on_failure(), Cluster(directory, env=compiler.environment()) as cluster:
             cluster.start_worker("neuronx-cc")
             cluster.wait_for_toolchain("neuronx-cc")
             trainer = compiler.shim_environment(NEFFCACHE_DAEMON=cluster.address, **direct)
@@ -76,19 +90,20 @@ def main() -> None:
                               (shim, words, {**trainer, "NEFFCACHE_DISABLE": "1"}),
                               "shim, daemon away": (shim, words, away)}, max(5, rounds // 4))
 
+    # The best of a call is what it costs; the median adds what else the machine did.
     times = {**hits, **others}
     base = {"shim, hit": "cp", "shim, NEFFCACHE_DISABLE=1": "compiler", "shim, daemon away": "compiler"}
-    median = {name: statistics.median(values) for name, values in times.items()}
-    print(f"{'a call with an artifact of 1 MB':34}{'median ms':>12}{'p90 ms':>10}{'more than':>12}{'by ms':>8}")
+    print(f"{'a call with an artifact of 1 MB':34}{'best ms':>10}{'median ms':>12}{'p90 ms':>10}   best beyond")
     rows = {}
     for name, values in times.items():
-        p90 = sorted(values)[int(len(values) * 0.9)]
-        rows[name] = {"median ms": median[name], "p90 ms": p90}
+        values.sort()
+        row = {"best ms": values[0], "median ms": statistics.median(values), "p90 ms": values[int(len(values) * 0.9)]}
         compared = ""
         if name in base:
-            rows[name]["by ms"] = median[name] - median[base[name]]
-            compared = f"{base[name]:>12}{rows[name]['by ms']:8.2f}"
-        print(f"{name:34}{median[name]:12.2f}{p90:10.2f}{compared}")
+            row["best ms beyond " + base[name]] = values[0] - min(times[base[name]])
+            compared = f"   {values[0] - min(times[base[name]]):.2f} ms beyond {base[name]}"
+        rows[name] = row
+        print(f"{name:34}{row['best ms']:10.2f}{row['median ms']:12.2f}{row['p90 ms']:10.2f}{compared}")
     if options.json:
         options.json.write_text(json.dumps({"title": "shim", "rows": rows}, indent=2) + "\n")
 
