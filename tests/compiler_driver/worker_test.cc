@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler_driver/toolchain_table.h"
+#include "io/zstd.h"
 #include "tests/compiler_driver/fake_daemon.h"
 #include "tests/compiler_driver/test_directory.h"
 
@@ -111,6 +112,14 @@ TEST_F(WorkerTest, LeaseIsCompiledAndItsArtifactAndLogReported) {
   EXPECT_THAT(report.log, HasSubstr("Compiler status PASS"));
   EXPECT_THAT(ReadFile(directory_ / "journal"), HasSubstr(Sha256Of("a graph").Hex()));
   EXPECT_THAT(ReadFile(directory_ / "journal"), HasSubstr("--target=trn1"));
+}
+
+TEST_F(WorkerTest, AWrappedGraphIsUnwrappedForTheCompiler) {
+  Start();
+  daemon_.AwaitHello(1);
+  const FakeDaemon::Report report = Report(daemon_.Grant(ZstdCompress("a graph")));
+  ASSERT_TRUE(report.start.has_artifact()) << report.start.failure().message();
+  EXPECT_THAT(ReadFile(directory_ / "journal"), HasSubstr(Sha256Of("a graph").Hex()));
 }
 
 TEST_F(WorkerTest, LargeGraphsAndArtifactsTravelInPieces) {

@@ -112,7 +112,7 @@ TEST_F(NativeKernelTest, WhatCannotBeCoveredIsUncacheable) {
 
 TEST_F(NativeKernelTest, WithoutAReaderNothingIsCacheable) {
   const GraphIdentity identity = IdentifyGraph(Serialize(Calling(Config("/a/k.klir")))).value();
-  EXPECT_THAT(identity.uncacheable_reason, HasSubstr("/a/k.klir cannot be read here"));
+  EXPECT_THAT(identity.uncacheable_reason, HasSubstr("/a/k.klir, which does not travel"));
   // The configuration is covered all the same.
   EXPECT_NE(identity.fingerprint,
             IdentifyGraph(Serialize(Calling(Config("/a/l.klir"))))->fingerprint);
