@@ -1,10 +1,10 @@
 #include "graph/message_encoder.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/packed_list.h"
 
 namespace neffcache {
 namespace {
@@ -12,129 +12,6 @@ namespace {
 constexpr int kDepthLimit = 64;
 constexpr size_t kLongestRemembered = 256;
 constexpr size_t kMostRemembered = size_t{1} << 20;
-
-constexpr char kInline = 0, kHashed = 1;
-
-// Writes the items of a list, whose length is not known beforehand: as they are while they are
-// short, into a digest from there on.
-class ListBody {
- public:
-  explicit ListBody(Encoding* out) : out_(out), begin_(out->size()) {}
-
-  void Add(uint64_t value) {
-    out_->PutVarint(value);
-    Spill();
-  }
-  void Add(absl::string_view bytes) {
-    if (hash_.has_value()) {
-      Flush();
-      hash_->Update(bytes);
-      hashed_ += bytes.size();
-    } else {
-      out_->PutRaw(bytes);
-      Spill();
-    }
-  }
-
-  // Puts the mark of how the items were written before them.
-  void Finish() {
-    if (!hash_.has_value()) {
-      const std::string items(out_->view(begin_, out_->size()));
-      out_->Truncate(begin_);
-      out_->PutByte(kInline);
-      out_->PutBlob(items);
-      return;
-    }
-    Flush();
-    out_->PutByte(kHashed);
-    out_->PutVarint(hashed_);
-    out_->PutRaw(hash_->Finish().bytes());
-  }
-
- private:
-  void Spill() {
-    if (out_->size() - begin_ > kInlineLimit) {
-      if (!hash_.has_value()) hash_.emplace();
-      Flush();
-    }
-  }
-  void Flush() {
-    const absl::string_view items = out_->view(begin_, out_->size());
-    hash_->Update(items);
-    hashed_ += items.size();
-    out_->Truncate(begin_);
-  }
-
-  Encoding* const out_;
-  const size_t begin_;
-  uint64_t hashed_ = 0;
-  absl::optional<Sha256> hash_;
-};
-
-bool HasHighBit(absl::string_view bytes) {
-  const char* p = bytes.data();
-  const char* const end = p + bytes.size();
-  for (; end - p >= 8; p += 8) {
-    if (LoadFixed64(absl::string_view(p, 8)) & 0x8080808080808080u) return true;
-  }
-  for (; p < end; ++p) {
-    if (*p & 0x80) return true;
-  }
-  return false;
-}
-
-// True when a varint of `length` > 1 bytes is the shortest for a value that the type can have.
-bool IsCanonicalVarint(FieldType type, const uint8_t* bytes, size_t length) {
-  const uint8_t last = bytes[length - 1];
-  if (last == 0) return false;  // Not the shortest.
-  switch (type) {
-    case FieldType::kBool:
-      return false;
-    case FieldType::kUint32:
-      return length < 5 || (length == 5 && last <= 0x0f);
-    case FieldType::kInt32:
-    case FieldType::kEnum:
-      if (length < 5 || (length == 5 && last <= 0x07)) return true;
-      // Negative: the 33 high bits are set.
-      return length == 10 && last == 1 && bytes[4] >= 0xf8 && bytes[5] == 0xff &&
-             bytes[6] == 0xff && bytes[7] == 0xff && bytes[8] == 0xff;
-    default:
-      return length < 10 || (length == 10 && last == 1);
-  }
-}
-
-// True when a packed list stands on the wire as it is written here: each value as its type reads
-// it, in as few bytes as it takes.
-bool IsCanonical(FieldType type, absl::string_view bytes) {
-  if (type != FieldType::kBool && !HasHighBit(bytes)) return true;
-  const uint8_t* p = reinterpret_cast<const uint8_t*>(bytes.data());
-  const uint8_t* const end = p + bytes.size();
-  const uint8_t most = type == FieldType::kBool ? 1 : 0x7f;
-  while (p < end) {
-    const uint8_t* last = p;
-    while (last < end && *last >= 0x80) ++last;
-    if (last == end) return false;  // Cut short.
-    if (last == p ? *p > most : !IsCanonicalVarint(type, p, static_cast<size_t>(last - p) + 1)) {
-      return false;
-    }
-    p = last + 1;
-  }
-  return true;
-}
-
-// How many varints end in these bytes.
-uint64_t CountVarints(absl::string_view bytes) {
-  constexpr uint64_t kHighBits = 0x8080808080808080u;
-  uint64_t count = 0;
-  const char* p = bytes.data();
-  const char* const end = p + bytes.size();
-  for (; end - p >= 8; p += 8) {
-    count +=
-        static_cast<uint64_t>(std::popcount(~LoadFixed64(absl::string_view(p, 8)) & kHighBits));
-  }
-  for (; p < end; ++p) count += (*p & 0x80) == 0;
-  return count;
-}
 
 bool IsLong(absl::string_view bytes) {
   return bytes.size() > kInlineLimit;
@@ -453,7 +330,7 @@ bool MessageEncoder::EncodeVarints(const FieldSchema& field, Fields group, Encod
       continue;
     }
     count += CountVarints(f.bytes);
-    canonical = canonical && IsCanonical(field.type, f.bytes);
+    canonical = canonical && IsCanonicalPacked(field.type, f.bytes);
     if (dropped && !ForEachPacked(f.bytes, [&](uint64_t value) {
           dropped &= ReadAs(field.type, value) == inert;
         })) {
