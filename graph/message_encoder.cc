@@ -17,6 +17,12 @@ bool IsLong(absl::string_view bytes) {
   return bytes.size() > kInlineLimit;
 }
 
+void PutHashed(size_t size, const Digest& digest, Encoding* out) {
+  out->PutByte(kHashed);
+  out->PutVarint(size);
+  out->PutRaw(digest.bytes());
+}
+
 }  // namespace
 
 bool MessageEncoder::Fail(std::string why) {
@@ -411,21 +417,17 @@ bool MessageEncoder::EncodeUnknown(const MessageSchema& schema, Fields group, En
   return true;
 }
 
-Digest MessageEncoder::DigestOfLong(absl::string_view bytes) {
+void MessageEncoder::EncodeString(absl::string_view bytes, Encoding* out) {
+  if (!IsLong(bytes)) return EncodeTemporary(bytes, out);
   auto [it, added] = digests_.try_emplace(bytes.data());
   if (added || it->second.first != bytes.size()) it->second = {bytes.size(), Sha256Of(bytes)};
-  return it->second.second;
+  PutHashed(bytes.size(), it->second.second, out);
 }
 
-void MessageEncoder::EncodeString(absl::string_view bytes, Encoding* out) {
-  if (!IsLong(bytes)) {
-    out->PutByte(kInline);
-    out->PutBlob(bytes);
-    return;
-  }
-  out->PutByte(kHashed);
-  out->PutVarint(bytes.size());
-  out->PutRaw(DigestOfLong(bytes).bytes());
+void MessageEncoder::EncodeTemporary(absl::string_view bytes, Encoding* out) {
+  if (IsLong(bytes)) return PutHashed(bytes.size(), Sha256Of(bytes), out);
+  out->PutByte(kInline);
+  out->PutBlob(bytes);
 }
 
 bool MessageEncoder::Resolve(Fields payload, absl::optional<absl::string_view>* bytes) {
