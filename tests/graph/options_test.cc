@@ -34,8 +34,10 @@ const SpellingCase kSpellings[] = {
     {"", ""},
     {"--target trn1", "--target=trn1"},
     {"--target=trn1", "--target=trn1"},
-    {"--framework XLA --target trn2", "--framework=XLA --target=trn2"},
-    {"--target trn2 --framework XLA", "--framework=XLA --target=trn2"},
+    {"--framework XLA --target trn2", "--target=trn2"},
+    {"--target trn2 --framework=XLA", "--target=trn2"},
+    {"--target trn2 --framework=xla", "--framework=xla --target=trn2"},
+    {"--framework=XLA --framework=other", "--framework=other"},
     // Optimization level, in every spelling.
     {"-O1", "--optlevel=1"},
     {"-O 1", "--optlevel=1"},
