@@ -167,6 +167,10 @@ class CompileDispatcher {
 
   virtual std::vector<CompileView> ListCompiles() const = 0;
   virtual absl::optional<CompileView> FindCompile(const Key& key) const = 0;
+  // For each key whether FindCompile() finds it, at a fraction of the cost.
+  virtual std::vector<bool> AreInFlight(absl::Span<const Key> keys) const = 0;
+  // Of what ListCompiles() lists, in no order.
+  virtual std::vector<Key> KeysInFlight() const = 0;
   virtual std::vector<WorkerView> ListWorkers() const = 0;
   virtual std::vector<Toolchain> ListToolchains() const = 0;
   virtual DispatchCounts Count() const = 0;

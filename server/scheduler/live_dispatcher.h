@@ -51,6 +51,8 @@ class LiveDispatcher final : public CompileDispatcher {
 
   std::vector<CompileView> ListCompiles() const override;
   absl::optional<CompileView> FindCompile(const Key& key) const override;
+  std::vector<bool> AreInFlight(absl::Span<const Key> keys) const override;
+  std::vector<Key> KeysInFlight() const override;
   std::vector<WorkerView> ListWorkers() const override;
   std::vector<Toolchain> ListToolchains() const override;
   DispatchCounts Count() const override;

@@ -155,6 +155,20 @@ class FakeDispatcher final : public CompileDispatcher {
     if (it == state_.compiles.end()) return absl::nullopt;
     return it->second;
   }
+  std::vector<bool> AreInFlight(absl::Span<const Key> keys) const override {
+    return Get([&](const State& state) {
+      std::vector<bool> in_flight;
+      for (const Key& key : keys) in_flight.push_back(state.compiles.contains(key));
+      return in_flight;
+    });
+  }
+  std::vector<Key> KeysInFlight() const override {
+    return Get([](const State& state) {
+      std::vector<Key> keys;
+      for (const auto& [key, view] : state.compiles) keys.push_back(key);
+      return keys;
+    });
+  }
   std::vector<WorkerView> ListWorkers() const override {
     return Get([](const State& state) {
       std::vector<WorkerView> views;
