@@ -139,6 +139,7 @@ class CompileDispatcher {
    public:
     virtual ~Call() = default;
     // The graph that a NeedGraphEvent asked for. An error ends this wait, and no event follows.
+    // OK also when the wait has ended already, as its last event says.
     // INVALID_ARGUMENT when its fingerprint is not the order's (the dispatcher computes it), or it
     // cannot be compiled elsewhere; the next waiting client is asked then. RESOURCE_EXHAUSTED: the
     // disk is full; the other waiting clients are refused, too.
@@ -152,6 +153,11 @@ class CompileDispatcher {
 
   // Events come through `listener`, possibly before this returns.
   virtual std::unique_ptr<Call> Begin(CompileOrder order, Listener listener) = 0;
+
+  // The key holds this artifact from somebody else than a worker, committed by now: whoever waits
+  // gets it, and the compile ends; a worker that runs it loses its lease. Nothing happens when a
+  // result is being stored already: its waiters are told then.
+  virtual void Published(const Entry& entry) = 0;
 
   // `link` is used until RemoveWorker(id) returns, and may be before this returns.
   // INVALID_ARGUMENT: the offer is empty.

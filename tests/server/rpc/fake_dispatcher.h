@@ -47,6 +47,7 @@ class FakeDispatcher final : public CompileDispatcher {
     std::map<LeaseToken, Lease> leases;
     std::vector<Finished> finished;
     std::map<Key, CompileView> compiles;
+    std::vector<Key> published;
     bool shut_down = false;
   };
 
@@ -98,6 +99,10 @@ class FakeDispatcher final : public CompileDispatcher {
       for (const CompileEvent& event : on_begin(order)) listener(event);
     }
     return std::make_unique<FakeCall>(*this, index);
+  }
+
+  void Published(const Entry& entry) override {
+    Set([&](State& state) { state.published.push_back(entry.key); });
   }
 
   absl::StatusOr<WorkerId> AddWorker(WorkerOffer offer, WorkerLink& link) override {
