@@ -1,6 +1,8 @@
-"""kill -9 of each program, before, during and after a compile: the next request succeeds and nothing is torn."""
+"""kill -9 of each program (and SIGTERM), before, during and after a compile: the next request succeeds, nothing is torn."""
 
 import hashlib
+import os
+import signal
 
 import pytest
 
@@ -82,6 +84,24 @@ def test_daemon_killed_during_the_compile(fake_cluster, compiler, graph):
     fake_cluster.wait_for_toolchain("neuronx-cc")  # The worker has come back by itself.
     fake_cluster.ok("precompile", *NEURON, graph)
     check_store(fake_cluster, [graph])
+
+
+@pytest.mark.parametrize("compiler", [4096], indirect=True)
+def test_daemon_stopped_during_the_compile(fake_cluster, compiler, graph):
+    """SIGTERM: the worker comes back by itself, and what is not done is compiled though nobody asks again."""
+    other = hlo.add_constant(fake_cluster.directory / "other.pb", 2.0)
+    compiler.hold()
+    start_worker(fake_cluster)
+    waiting = fake_cluster.start("precompile", *NEURON, graph, other)
+    compiler.wait_for_compiles(1)
+    eventually(lambda: fake_cluster.stats()["compiles_queued"] == 1, "the other compile is queued")
+    os.kill(fake_cluster.daemon.pid, signal.SIGTERM)
+    assert waiting.wait().status == 3
+    compiler.release()
+    fake_cluster.stop_daemon()
+    fake_cluster.start_daemon()
+    eventually(lambda: len(fake_cluster.json("ls", "entries")["entries"]) == 2, "the queue is worked off")
+    check_store(fake_cluster, [graph, other])
 
 
 def test_daemon_killed_after_the_compile(fake_cluster, compiler, graph):
