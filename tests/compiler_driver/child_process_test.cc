@@ -111,7 +111,7 @@ TEST_F(ChildProcessTest, StartingAChildRunsNoForkHandlers) {
   static std::atomic<int> runs = 0;
   ASSERT_EQ(pthread_atfork([] { ++runs; }, nullptr, nullptr), 0);
   EXPECT_EQ(Run(Shell("exit 7")).exit_code, 7);
-  EXPECT_EQ(runs, 0);
+  ASSERT_EQ(runs, 0);
   const pid_t forked = fork();
   if (forked == 0) _exit(0);
   EXPECT_EQ(waitpid(forked, nullptr, 0), forked);

@@ -1,4 +1,4 @@
-"""kill -9 of each program (and SIGTERM), before, during and after a compile: the next request succeeds, nothing is torn."""
+"""kill -9 (and SIGTERM) of each program around a compile: the next request succeeds and nothing is torn."""
 
 import hashlib
 import os
