@@ -218,7 +218,44 @@ TEST_F(WorkerTest, LeavingFinishesWhatRuns) {
   EXPECT_TRUE(daemon_.AwaitStreamEnd());
 }
 
-TEST_F(WorkerTest, DaemonCanSendItAway) {
+TEST_F(WorkerTest, DrainedWorkerFinishesWhatRunsAndWorksForTheNextDaemonOnThePort) {
+  Mode(absl::StrCat("wait-file:", directory_ / "go"));
+  Start();
+  daemon_.AwaitHello(1);
+  const uint64_t token = daemon_.Grant("a graph");
+  AwaitCompiles(1);
+  daemon_.RefuseHellos(grpc::Status(grpc::UNAVAILABLE, "the daemon is stopping"));
+  daemon_.Drain();
+  EXPECT_TRUE(daemon_.AwaitLeaving());
+  EXPECT_EQ(daemon_.reports(), 0);
+  WriteFile(directory_ / "go", "");
+  EXPECT_TRUE(Report(token).start.has_artifact());
+  EXPECT_TRUE(daemon_.AwaitStreamEnd());
+  daemon_.Stop();
+
+  FakeDaemon next(daemon_.address());
+  EXPECT_EQ(next.AwaitHello(1).name(), "tester");
+  FakeDaemon::Report report;
+  ASSERT_TRUE(next.AwaitReport(next.Grant("a graph"), report));
+  EXPECT_TRUE(report.start.has_artifact());
+}
+
+TEST_F(WorkerTest, DrainedWorkerThatIsToldToLeaveLeaves) {
+  Mode(absl::StrCat("wait-file:", directory_ / "go"));
+  Start();
+  daemon_.AwaitHello(1);
+  const uint64_t token = daemon_.Grant("a graph");
+  AwaitCompiles(1);
+  daemon_.Drain();
+  EXPECT_TRUE(daemon_.AwaitLeaving());
+  worker_->Leave();
+  WriteFile(directory_ / "go", "");
+  EXPECT_TRUE(Report(token).start.has_artifact());
+  EXPECT_TRUE(Result().ok()) << result_;
+}
+
+TEST_F(WorkerTest, DrainSendsAnEmbeddedWorkerAway) {
+  options_.embedded = true;
   Start();
   daemon_.AwaitHello(1);
   daemon_.Drain();
