@@ -73,7 +73,10 @@ absl::Status FetchGraph(Daemon& daemon, const Target& target, const std::string&
   const InterruptGuard guard;  // Or half a graph stays beside the output.
   ASSIGN_OR_RETURN(AtomicFile file, CreateOutput(output));
   const auto write = [&](absl::string_view bytes) {
-    return InterruptGuard::requested() ? absl::CancelledError("interrupted") : file.Write(bytes);
+    return InterruptGuard::requested()
+               ? absl::CancelledError(
+                     absl::StrCat("fetching the graph of ", target.argument, ": interrupted"))
+               : file.Write(bytes);
   };
   RETURN_IF_ERROR(
       FetchDecompressed(daemon, v1::FetchRequest::KIND_GRAPH, digest, kGraphLimit, write));
