@@ -415,6 +415,25 @@ TEST_F(CliTest, PrecompileRefusesAToolchainThatTheWorkersDoNotHave) {
   EXPECT_FALSE(refuse);
 }
 
+TEST_F(CliTest, PrecompileDoesNotWaitWithoutEndForAFirstWorker) {
+  ServeNothing();
+  daemon_.list_toolchains = [](v1::ListToolchainsResponse*) { return grpc::Status::OK; };
+  daemon_.compile = [](grpc::ServerContext* context, FakeDaemon::CompileStream* stream) {
+    v1::CompileRequest request;
+    stream->Read(&request);
+    if (request.start().refuse_unknown_toolchain()) {
+      return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no worker has test-compiler 1.0");
+    }
+    v1::CompileEvent event;
+    event.mutable_queued()->set_position(0);
+    stream->Write(event);
+    return HangUntilCancelled(context);
+  };
+  const Result result = RunText({"precompile", graph_, kToolchain, "--worker-timeout=0.1"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("no worker has test-compiler 1.0"));
+}
+
 TEST_F(CliTest, PrecompileWithoutWaitingEndsOnceQueued) {
   ServeNothing();
   daemon_.compile = [](grpc::ServerContext*, FakeDaemon::CompileStream* stream) {
