@@ -118,6 +118,7 @@ absl::StatusOr<CompileOutcome> CompileBatch::Ask(Daemon& daemon, size_t index) {
   // The compile goes on meanwhile; asking again only joins it.
   options.timeout = options_.timeout;
   options.refuse_unknown_toolchain = true;
+  options.retry_failed = false;  // That was heard.
   return CompileThrough(daemon, items_[index].spec, options);
 }
 
