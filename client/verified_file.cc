@@ -54,13 +54,6 @@ absl::StatusOr<std::string> FinalPath(const std::string& path) {
   return error ? path : target.string();
 }
 
-absl::StatusOr<AtomicFile> CreateFile(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::string final_path, FinalPath(path));
-  absl::StatusOr<AtomicFile> file = AtomicFile::Create(final_path);
-  if (!file.ok()) return OfPath(file.status(), path);
-  return file;
-}
-
 // One system call for the many small slices of a piece.
 absl::Status WriteParts(int fd, std::vector<iovec> parts, const std::string& path) {
   size_t first = 0;
@@ -90,7 +83,7 @@ absl::Status Damaged(const std::string& path, const Digest& digest, absl::string
 absl::StatusOr<std::unique_ptr<VerifiedFile>> VerifiedFile::Create(const std::string& path,
                                                                    const Digest& digest,
                                                                    uint64_t size) {
-  ASSIGN_OR_RETURN(AtomicFile file, CreateFile(path));
+  ASSIGN_OR_RETURN(AtomicFile file, CreateOutput(path));
   return std::unique_ptr<VerifiedFile>(new VerifiedFile(std::move(file), path, digest, size));
 }
 
@@ -132,11 +125,18 @@ absl::Status CheckOutput(const std::string& path) {
   return FinalPath(path).status();
 }
 
+absl::StatusOr<AtomicFile> CreateOutput(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string final_path, FinalPath(path));
+  absl::StatusOr<AtomicFile> file = AtomicFile::Create(final_path);
+  if (!file.ok()) return OfPath(file.status(), path);
+  return file;
+}
+
 absl::Status WriteVerified(const std::string& path, absl::string_view bytes, const Digest& digest) {
   if (const Digest actual = Sha256Of(bytes); actual != digest) {
     return Damaged(path, digest, absl::StrCat("its bytes have the digest ", actual.Hex()));
   }
-  ASSIGN_OR_RETURN(AtomicFile file, CreateFile(path));
+  ASSIGN_OR_RETURN(AtomicFile file, CreateOutput(path));
   absl::Status status = file.Write(bytes);
   if (status.ok()) status = file.Commit(Durability::kBuffered);
   return status.ok() ? status : OfPath(status, path);

@@ -46,6 +46,10 @@ class VerifiedFile {
 // Whether something could be written there: INVALID_ARGUMENT for a directory or a device.
 absl::Status CheckOutput(const std::string& path);
 
+// The file that becomes `path`: through a symbolic link the one behind it. Errors as of
+// CheckOutput(), and what AtomicFile::Create() says.
+absl::StatusOr<AtomicFile> CreateOutput(const std::string& path);
+
 // A VerifiedFile from bytes in memory.
 absl::Status WriteVerified(const std::string& path, absl::string_view bytes, const Digest& digest);
 

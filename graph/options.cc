@@ -234,13 +234,7 @@ absl::Status CheckXlaCpu(absl::string_view toolchain, absl::string_view argument
   if ((name == "--num-replicas" || name == "--num-partitions") && is_number) {
     return absl::OkStatus();
   }
-  if (argument == "--use-shardy-partitioner" ||
-      (name == "--use-shardy-partitioner" && (value == "true" || value == "false"))) {
-    return absl::OkStatus();
-  }
-  return Refused(
-      toolchain, argument,
-      "only --num-replicas=N, --num-partitions=N and --use-shardy-partitioner are known");
+  return Refused(toolchain, argument, "only --num-replicas=N and --num-partitions=N are known");
 }
 
 // A word that no flag takes would reach the compiler as another input.

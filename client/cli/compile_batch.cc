@@ -19,9 +19,10 @@ constexpr size_t kStreamsPerConnection = 200;
 }  // namespace
 
 CompileBatch::CompileBatch(std::vector<IdentifiedSpec> specs, WaitOptions options, size_t jobs,
-                           MakeDaemon make_daemon)
+                           absl::Duration worker_grace, MakeDaemon make_daemon)
     : options_(std::move(options)),
       jobs_(std::max<size_t>(jobs, 1)),
+      worker_grace_(worker_grace),
       make_daemon_(std::move(make_daemon)),
       phases_(specs.size(), Phase::kWaiting) {
   for (IdentifiedSpec& spec : specs) items_.emplace_back().spec = std::move(spec);
@@ -108,6 +109,16 @@ absl::StatusOr<CompileOutcome> CompileBatch::Ask(Daemon& daemon, size_t index) {
         return SetPhase(index, Phase::kRunning, "");
     }
   };
+  if (options.refuse_unknown_toolchain || worker_grace_ == absl::InfiniteDuration()) {
+    return CompileThrough(daemon, items_[index].spec, options);
+  }
+  options.timeout = worker_grace_;
+  absl::StatusOr<CompileOutcome> outcome = CompileThrough(daemon, items_[index].spec, options);
+  if (!absl::IsDeadlineExceeded(outcome.status())) return outcome;
+  // The compile goes on meanwhile; asking again only joins it.
+  options.timeout = options_.timeout;
+  options.refuse_unknown_toolchain = true;
+  options.retry_failed = false;  // That was heard.
   return CompileThrough(daemon, items_[index].spec, options);
 }
 

@@ -44,11 +44,12 @@ class CompileBatch {
     absl::Duration took;  // From the request to its end.
   };
 
-  // `jobs` is how many requests are open at a time. `make_daemon` gives connections: a daemon
-  // limits the streams on each.
+  // `jobs` is how many requests are open at a time. Unless `options` refuse an unknown toolchain at
+  // once, they do after `worker_grace`, in which a worker may connect. `make_daemon` gives
+  // connections: a daemon limits the streams on each.
   using MakeDaemon = std::function<absl::StatusOr<std::unique_ptr<Daemon>>()>;
   CompileBatch(std::vector<IdentifiedSpec> specs, WaitOptions options, size_t jobs,
-               MakeDaemon make_daemon);
+               absl::Duration worker_grace, MakeDaemon make_daemon);
 
   // Runs to the end. Every `period` the calling thread runs `on_tick`. Once the daemon cannot be
   // reached, what was not asked for yet is not tried: its result is that error. Called once.
@@ -74,6 +75,7 @@ class CompileBatch {
 
   const WaitOptions options_;
   const size_t jobs_;
+  const absl::Duration worker_grace_;
   const MakeDaemon make_daemon_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::vector<Item> items_;  // Results are written by the thread that has the item.

@@ -70,11 +70,16 @@ absl::Status FetchGraph(Daemon& daemon, const Target& target, const std::string&
         absl::StrCat("fetching the graph of ", target.argument, ": the daemon keeps none"));
   }
   ASSIGN_OR_RETURN(const Digest digest, Digest::FromBytes(shown.entry().graph_digest()));
-  RETURN_IF_ERROR(CheckOutput(output));
-  ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(output));
+  const InterruptGuard guard;  // Or half a graph stays beside the output.
+  ASSIGN_OR_RETURN(AtomicFile file, CreateOutput(output));
+  const auto write = [&](absl::string_view bytes) {
+    return InterruptGuard::requested()
+               ? absl::CancelledError(
+                     absl::StrCat("fetching the graph of ", target.argument, ": interrupted"))
+               : file.Write(bytes);
+  };
   RETURN_IF_ERROR(
-      FetchDecompressed(daemon, v1::FetchRequest::KIND_GRAPH, digest, kGraphLimit,
-                        [&file](absl::string_view bytes) { return file.Write(bytes); }));
+      FetchDecompressed(daemon, v1::FetchRequest::KIND_GRAPH, digest, kGraphLimit, write));
   RETURN_IF_ERROR(file.Commit(Durability::kBuffered));
   console.document()["graph_digest"] = digest.Hex();
   console.Print(absl::StrCat("wrote ", output, ": ", BytesText(shown.entry().graph_size()),

@@ -29,6 +29,7 @@ struct PrecompileOptions {
   bool no_wait = false;
   bool retry_failed = false;
   bool wait_for_worker = false;
+  double worker_timeout = 60;
 };
 
 // One run of the command. Graphs with one key are one item of the batch.
@@ -46,7 +47,7 @@ class Precompile {
     if (!toolchain.ok()) return console_.Report(toolchain.status());
     toolchain_ = *std::move(toolchain);
 
-    CompileBatch batch(ReadGraphs(), BatchOptions(), options_.jobs,
+    CompileBatch batch(ReadGraphs(), BatchOptions(), options_.jobs, WorkerGrace(),
                        [this] { return session_.NewDaemon(); });
     const absl::Time begin = absl::Now();
     batch.Run(period_, [&](const BatchCounts& counts) {
@@ -108,6 +109,11 @@ class Precompile {
     options.refuse_unknown_toolchain = !options_.wait_for_worker && WorkersAreConnected();
     options.until_queued = options_.no_wait;
     return options;
+  }
+
+  absl::Duration WorkerGrace() const {
+    return options_.wait_for_worker ? absl::InfiniteDuration()
+                                    : absl::Seconds(options_.worker_timeout);
   }
 
   // A daemon that has just started, or starts workers as compiles come, does not know yet which
@@ -232,6 +238,11 @@ Command AddPrecompile(CLI::App& app, Session& session) {
   parsed->add_flag("--retry-failed", options->retry_failed, "Forget remembered failures");
   parsed->add_flag("--wait-for-worker", options->wait_for_worker,
                    "Queue compiles even when the connected workers offer other toolchains only");
+  parsed
+      ->add_option("--worker-timeout", options->worker_timeout,
+                   "Seconds in which a worker with the toolchain may connect when none is there")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   return {parsed, true, [options, &session] { Precompile(*options, session).Run(); }};
 }
 

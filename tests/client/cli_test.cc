@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <csignal>
+#include <functional>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -77,6 +79,24 @@ class CliTest : public ClientTest {
         *result->mutable_entry() = ReadyEntry(key, artifact);
         if (request.inline_limit() >= artifact.size()) result->set_inline_artifact(artifact);
       }
+      return grpc::Status::OK;
+    };
+  }
+  // Keeps this graph for every key; `before` runs when it is about to be sent.
+  void ServeGraph(
+      const std::string& graph, std::function<void()> before = [] {}) {
+    daemon_.show_key = [graph](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
+      *response->mutable_entry() = ReadyEntry(request.key(), "artifact");
+      response->mutable_entry()->set_graph_digest(std::string(Sha256Of(graph).bytes()));
+      return grpc::Status::OK;
+    };
+    daemon_.fetch = [graph, before](grpc::ServerContext*, const v1::FetchRequest& request,
+                                    grpc::ServerWriter<v1::FetchResponse>* writer) {
+      EXPECT_EQ(request.kind(), v1::FetchRequest::KIND_GRAPH);
+      before();
+      v1::FetchResponse response;
+      response.set_data(ZstdCompress(graph));
+      writer->Write(response);
       return grpc::Status::OK;
     };
   }
@@ -277,23 +297,30 @@ TEST_F(CliTest, FetchOfWhatIsAbsentIsStatus1AndNoFile) {
 }
 
 TEST_F(CliTest, FetchGraphWritesTheKeptGraph) {
-  const std::string graph = "the kept graph";
-  daemon_.show_key = [&](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
-    *response->mutable_entry() = ReadyEntry(request.key(), "artifact");
-    response->mutable_entry()->set_graph_digest(std::string(Sha256Of(graph).bytes()));
-    return grpc::Status::OK;
-  };
-  daemon_.fetch = [&](grpc::ServerContext*, const v1::FetchRequest& request,
-                      grpc::ServerWriter<v1::FetchResponse>* writer) {
-    EXPECT_EQ(request.kind(), v1::FetchRequest::KIND_GRAPH);
-    v1::FetchResponse response;
-    response.set_data(ZstdCompress(graph));
-    writer->Write(response);
-    return grpc::Status::OK;
-  };
+  ServeGraph("the kept graph");
   const std::string output = scratch_.Path("kept.pb");
   EXPECT_EQ(RunText({"fetch", KeyHex(), "--graph", "-o", output}).status, 0);
-  EXPECT_EQ(ContentOf(output), graph);
+  EXPECT_EQ(ContentOf(output), "the kept graph");
+}
+
+TEST_F(CliTest, FetchGraphWritesTheFileBehindALink) {
+  ServeGraph("the kept graph");
+  const std::string target = scratch_.Write("target.pb", "old");
+  const std::string link = scratch_.Path("link.pb");
+  std::filesystem::create_symlink(target, link);
+  EXPECT_EQ(RunText({"fetch", KeyHex(), "--graph", "-o", link}).status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(ContentOf(target), "the kept graph");
+}
+
+TEST_F(CliTest, AnInterruptedFetchOfAGraphLeavesNothing) {
+  ServeGraph("the kept graph", [] { raise(SIGINT); });
+  const std::vector<std::string> before = Files();
+  const Result result =
+      RunText({"fetch", KeyHex(), "--graph", "-o", scratch_.Path("interrupted.pb")});
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.error, HasSubstr("interrupted"));
+  EXPECT_EQ(Files(), before);
 }
 
 TEST_F(CliTest, PrecompileReportsHitsCompilesAndWhatCouldNotBeRead) {
@@ -386,6 +413,25 @@ TEST_F(CliTest, PrecompileRefusesAToolchainThatTheWorkersDoNotHave) {
   EXPECT_THAT(result.error, HasSubstr("no worker has test-compiler 1.0"));
   RunText({"precompile", graph_, kToolchain, "--wait-for-worker"});
   EXPECT_FALSE(refuse);
+}
+
+TEST_F(CliTest, PrecompileDoesNotWaitWithoutEndForAFirstWorker) {
+  ServeNothing();
+  daemon_.list_toolchains = [](v1::ListToolchainsResponse*) { return grpc::Status::OK; };
+  daemon_.compile = [](grpc::ServerContext* context, FakeDaemon::CompileStream* stream) {
+    v1::CompileRequest request;
+    stream->Read(&request);
+    if (request.start().refuse_unknown_toolchain()) {
+      return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "no worker has test-compiler 1.0");
+    }
+    v1::CompileEvent event;
+    event.mutable_queued()->set_position(0);
+    stream->Write(event);
+    return HangUntilCancelled(context);
+  };
+  const Result result = RunText({"precompile", graph_, kToolchain, "--worker-timeout=0.1"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.error, HasSubstr("no worker has test-compiler 1.0"));
 }
 
 TEST_F(CliTest, PrecompileWithoutWaitingEndsOnceQueued) {

@@ -228,12 +228,12 @@ TEST(OptionsTest, WorkersAcceptWhatTrainersUse) {
 }
 
 TEST(OptionsTest, XlaCpuTakesItsOwnFlagsOnly) {
-  for (const char* line : {"", "--num-replicas=8", "--num-partitions=2 --use-shardy-partitioner",
-                           "--use-shardy-partitioner=false"}) {
+  for (const char* line : {"", "--num-replicas=8", "--num-replicas=2 --num-partitions=2"}) {
     EXPECT_EQ(CheckAllowedOptions("xla-cpu", Words(line)), absl::OkStatus()) << line;
   }
-  for (const char* line : {"--num-replicas", "--num-replicas=", "--num-replicas=x",
-                           "--num-replicas=1e9", "--xla_dump_to=/tmp", "--target=trn1", "x"}) {
+  for (const char* line :
+       {"--num-replicas", "--num-replicas=", "--num-replicas=x", "--num-replicas=1e9",
+        "--xla_dump_to=/tmp", "--target=trn1", "x", "--use-shardy-partitioner"}) {
     EXPECT_EQ(CheckAllowedOptions("xla-cpu", Words(line)).code(),
               absl::StatusCode::kInvalidArgument)
         << line;
