@@ -338,7 +338,7 @@ TEST_F(SlowCheckTest, OtherClientsAreServedWhileGraphsAreChecked) {
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<Stream>> uploads;
   for (int i = 0; i < kUploads; ++i) {
-    OpenUntilGraphIsNeeded(MaterialOf("graph"));
+    ASSERT_NO_FATAL_FAILURE(OpenUntilGraphIsNeeded(MaterialOf("graph")));
     stream_->Write(Piece(ZstdCompress("graph")));
     stream_->Write(GraphEnd("graph"));
     contexts.push_back(std::move(context_));
