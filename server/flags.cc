@@ -26,6 +26,7 @@ struct RawFlags {
   bool insecure_allow_remote = false;
   std::string address_file;
   std::string log_level = "info";
+  bool rebuild_index = false;
   std::string workers = "1";
   std::vector<std::string> worker_toolchains;
   std::string worker_memory;
@@ -73,6 +74,10 @@ void Declare(CLI::App& app, RawFlags& raw) {
       ->capture_default_str();
   app.add_option("--log-level", raw.log_level, "trace, debug, info, warning, error, critical, off.")
       ->capture_default_str();
+  app.add_flag("--rebuild-index", raw.rebuild_index,
+               "Take up the entries of record files that the index lacks, and end: for an index "
+               "that was lost.")
+      ->configurable(false);
   // This CLI11 reads a config option's environment variable too late.
   const char* config = std::getenv("NEFFCACHE_CONFIG");
   const bool configured = config != nullptr && *config != '\0';
@@ -156,6 +161,7 @@ DaemonConfig Check(const RawFlags& raw, Checker& check) {
   config.db_dir = raw.db_dir;
   config.address_file = raw.address_file;
   config.log_level = raw.log_level;
+  config.rebuild_index = raw.rebuild_index;
   check.Take("log-level", CheckLogLevel(raw.log_level));
 
   config.listen = raw.listen;

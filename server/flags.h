@@ -18,6 +18,7 @@ struct DaemonConfig {
   std::string listen;
   std::string address_file;  // Empty: none.
   std::string log_level;
+  bool rebuild_index = false;  // Instead of serving.
 
   uint32_t workers = 1;
   std::vector<std::string> worker_toolchains;  // Empty: choose by what is installed.

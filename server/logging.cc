@@ -33,6 +33,11 @@ absl::Status CheckLogLevel(absl::string_view level) {
       "\"", level, "\" is not a level; write trace, debug, info, warning, error, critical or off"));
 }
 
+void LogOfDatabase(absl::string_view line) {
+  spdlog::warn("event=database message=\"{}\"",
+               absl::StrReplaceAll(line, {{"\"", "'"}, {"\n", " "}}));
+}
+
 void StartLogging(absl::string_view level) {
   auto logger = std::make_shared<spdlog::logger>("neffcached",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());

@@ -10,6 +10,9 @@ namespace neffcache {
 // Call once, before threads start. `level` is one that CheckLogLevel takes.
 void StartLogging(absl::string_view level);
 
+// Logs a warning of the store's database. Thread-safe.
+void LogOfDatabase(absl::string_view line);
+
 // INVALID_ARGUMENT: there is no such level; the message lists them.
 absl::Status CheckLogLevel(absl::string_view level);
 

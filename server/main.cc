@@ -85,12 +85,22 @@ absl::StatusOr<std::unique_ptr<EmbeddedWorkers>> StartWorkers(const DaemonConfig
   return EmbeddedWorkers::Start(std::move(options));
 }
 
+// For scripts: one line on stdout.
+absl::Status RebuildIndex(Store& store) {
+  ASSIGN_OR_RETURN(const RebuildCounts counts, store.RebuildIndex());
+  std::cout << "taken_up=" << counts.taken_up << " known=" << counts.known
+            << " damaged=" << counts.damaged << std::endl;
+  return absl::OkStatus();
+}
+
 absl::Status Run(const DaemonConfig& config, const sigset_t& stop) {
   StoreOptions store_options;
   store_options.data_dir = config.data_dir;
   store_options.db_dir = config.db_dir;
   store_options.inline_limit = config.inline_limit_bytes;
+  store_options.database_log = LogOfDatabase;
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::Open(store_options));
+  if (config.rebuild_index) return RebuildIndex(*store);
 
   DispatcherOptions dispatcher_options;
   dispatcher_options.clock = MonotonicNow;

@@ -60,16 +60,7 @@ LiveDispatcher::~LiveDispatcher() {
 }
 
 absl::Status LiveDispatcher::Start() {
-  ASSIGN_OR_RETURN(std::vector<QueuedCompile> queue, store_.LoadQueue());
-  std::vector<Key> keys;
-  keys.reserve(queue.size());
-  for (const QueuedCompile& queued : queue) keys.push_back(queued.key);
-  ASSIGN_OR_RETURN(const auto entries, store_.Find(keys));
-  for (size_t i = 0; i < queue.size(); ++i) {
-    // Answered by somebody who published, or between a commit and a crash.
-    if (entries[i]) RETURN_IF_ERROR(store_.Dequeue(queue[i].key));
-  }
-
+  ASSIGN_OR_RETURN(const std::vector<QueuedCompile> queue, TakeUpQueue());
   int learnt = 0;
   std::vector<Entry> past;
   // Only expectations come of it: an entry that cannot be read does not keep a daemon from
@@ -84,13 +75,38 @@ absl::Status LiveDispatcher::Start() {
   {
     absl::MutexLock lock(&mutex_);
     for (const Entry& entry : past) scheduler_.Learn(entry);
-    for (size_t i = 0; i < queue.size(); ++i) {
-      if (!entries[i]) scheduler_.Restore(queue[i], Now());
-    }
+    for (const QueuedCompile& queued : queue) scheduler_.Restore(queued, Now());
     scheduler_.TakeDecisions();  // Nobody is there yet to be told.
   }
   timer_ = std::jthread([this] { RunTimer(); });
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<QueuedCompile>> LiveDispatcher::TakeUpQueue() {
+  ASSIGN_OR_RETURN(std::vector<QueuedCompile> queue, store_.LoadQueue());
+  std::vector<Key> keys;
+  keys.reserve(queue.size());
+  for (const QueuedCompile& queued : queue) keys.push_back(queued.key);
+  ASSIGN_OR_RETURN(const auto entries, store_.Find(keys));
+  std::vector<QueuedCompile> open;
+  absl::flat_hash_map<Digest, bool> whole;  // Several compiles may start from one graph.
+  for (size_t i = 0; i < queue.size(); ++i) {
+    QueuedCompile& queued = queue[i];
+    // Answered by somebody who published, or between a commit and a crash.
+    bool wanted = !entries[i].has_value();
+    if (wanted) {
+      const auto [checked, first] = whole.try_emplace(queued.graph.digest, false);
+      if (first) checked->second = IsWhole(queued.graph);
+      // Otherwise whoever still wants it asks again, and is asked for the graph.
+      wanted = checked->second;
+    }
+    if (wanted) {
+      open.push_back(std::move(queued));
+    } else {
+      RETURN_IF_ERROR(store_.Dequeue(queued.key));
+    }
+  }
+  return open;
 }
 
 void LiveDispatcher::RunTimer() {

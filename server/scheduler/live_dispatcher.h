@@ -81,10 +81,17 @@ class LiveDispatcher final : public CompileDispatcher {
   using WorkerMessage = std::variant<Lease, Revoked, DrainOrder>;
   using WorkerOutbox = Outbox<WorkerMessage>;
 
+  // The compiles of the store's queue that can go on; the others leave it.
+  absl::StatusOr<std::vector<QueuedCompile>> TakeUpQueue();
+
   // --- Orders (live_orders.cc)
 
   // Answers the first order of a key from the store, or starts its compile.
   void LookUp(const CompileOrder& order);
+  // The kept graph with this fingerprint, read and found whole; a damaged one is forgotten.
+  absl::optional<GraphRecord> FindWholeGraph(const Fingerprint& fingerprint);
+  // Whether a compile can start from the graph; a damaged one is forgotten.
+  bool IsWhole(const GraphRecord& graph);
   // Ends the waits with the store's entry; false when somebody wants its failure forgotten instead.
   bool Answer(const Entry& entry);
   // Whether the compile may be queued: the queue has room, and somebody still wants it.

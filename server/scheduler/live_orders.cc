@@ -125,8 +125,7 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
     queued = ToQueue(*scheduler_.Find(key), options_.wall_clock());
   }
   bool kept = false;
-  if (absl::StatusOr<GraphRecord> graph = store_.FindGraph(order.material.fingerprint);
-      graph.ok()) {
+  if (absl::optional<GraphRecord> graph = FindWholeGraph(order.material.fingerprint)) {
     queued.graph = *std::move(graph);
     const absl::Status enqueued = store_.Enqueue(queued, absl::nullopt);
     // The graph may have gone meanwhile: then somebody is asked for it.
@@ -162,6 +161,20 @@ void LiveDispatcher::Published(const Entry& entry) {
     CarryOut(delivery);
   }
   delivery.Deliver();
+}
+
+absl::optional<GraphRecord> LiveDispatcher::FindWholeGraph(const Fingerprint& fingerprint) {
+  absl::StatusOr<GraphRecord> graph = store_.FindGraph(fingerprint);
+  if (!graph.ok() || !IsWhole(*graph)) return absl::nullopt;
+  return *std::move(graph);
+}
+
+bool LiveDispatcher::IsWhole(const GraphRecord& graph) {
+  const absl::Status checked = store_.CheckGraph(graph);
+  if (!absl::IsDataLoss(checked) && !absl::IsNotFound(checked)) return checked.ok();
+  // One that cannot be forgotten is found damaged again, or replaced by what a client sends.
+  store_.ForgetGraph(graph.digest).IgnoreError();
+  return false;
 }
 
 bool LiveDispatcher::Answer(const Entry& entry) {

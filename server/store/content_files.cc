@@ -87,7 +87,14 @@ ContentReader ContentFiles::FromMemory(std::string bytes) {
 }
 
 absl::Status ContentFiles::RemoveArtifact(const Digest& digest) const {
-  const std::string path = ArtifactPath(digest);
+  return Remove(ArtifactPath(digest));
+}
+
+absl::Status ContentFiles::RemoveCompressed(const Digest& digest) const {
+  return Remove(CompressedPath(digest));
+}
+
+absl::Status ContentFiles::Remove(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, absl::StrCat("deleting ", path));
 }

@@ -40,6 +40,7 @@ class ContentFiles {
 
   // Not an error when it is not there.
   absl::Status RemoveArtifact(const Digest& digest) const;
+  absl::Status RemoveCompressed(const Digest& digest) const;
 
  private:
   // An artifact's file, exactly its bytes.
@@ -47,6 +48,7 @@ class ContentFiles {
   // A graph's or log's file: zstd, named by the digest of the uncompressed bytes.
   std::string CompressedPath(const Digest& digest) const;
   absl::StatusOr<ContentReader> Open(const std::string& path) const;
+  static absl::Status Remove(const std::string& path);
 
   const StoreLayout layout_;
   ShardedDirectory directory_;

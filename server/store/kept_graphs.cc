@@ -1,16 +1,24 @@
 #include "server/store/kept_graphs.h"
 
+#include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "io/status_macros.h"
+#include "io/zstd.h"
 #include "server/store/row_codec.h"
 #include "server/store/row_keys.h"
 
 namespace neffcache {
+namespace {
 
-KeptGraphs::KeptGraphs(const Database& database, ContentFiles& files)
+constexpr size_t kReadSize = size_t{1} << 20;
+
+}  // namespace
+
+KeptGraphs::KeptGraphs(Database& database, ContentFiles& files)
     : database_(database), files_(files) {}
 
 absl::Status KeptGraphs::Place(const Fingerprint& fingerprint, const GraphRecord& graph,
@@ -18,6 +26,7 @@ absl::Status KeptGraphs::Place(const Fingerprint& fingerprint, const GraphRecord
   const auto describe = [&graph](absl::string_view why) {
     return absl::StrCat("keeping graph ", graph.digest.Hex(), ": ", why);
   };
+  const auto turn = digests_.Take(graph.digest);
   if (content.has_value()) {
     if (content->kind() != ContentKind::kGraph || content->digest() != graph.digest ||
         content->size() != graph.size) {
@@ -44,6 +53,50 @@ absl::StatusOr<GraphRecord> KeptGraphs::Find(const Fingerprint& fingerprint) con
   // NOT_FOUND too when only the row is left: the caller then asks a client for the graph.
   RETURN_IF_ERROR(files_.OpenCompressed(graph.digest).status());
   return graph;
+}
+
+absl::Status KeptGraphs::Check(const GraphRecord& graph) const {
+  const auto damaged = [&graph](absl::string_view why) {
+    return absl::DataLossError(absl::StrCat("checking graph ", graph.digest.Hex(), ": ", why));
+  };
+  ASSIGN_OR_RETURN(const ContentReader reader, files_.OpenCompressed(graph.digest));
+  // More than the graph's own bytes would not be that graph.
+  ZstdDecompressor decompressor(graph.size);
+  Sha256 hash;
+  const auto digest = [&hash](absl::string_view bytes) {
+    hash.Update(bytes);
+    return absl::OkStatus();
+  };
+  std::vector<char> piece(kReadSize);
+  for (uint64_t offset = 0; offset < reader.stored_size(); offset += piece.size()) {
+    ASSIGN_OR_RETURN(const size_t size, reader.ReadAt(offset, piece));
+    const absl::Status unfolded = decompressor.Write({piece.data(), size}, digest);
+    if (!unfolded.ok()) return damaged(unfolded.message());
+  }
+  if (const absl::Status ended = decompressor.Finish(); !ended.ok()) {
+    return damaged(ended.message());
+  }
+  if (hash.Finish() == graph.digest) return absl::OkStatus();
+  return damaged("its bytes do not have its digest");
+}
+
+absl::Status KeptGraphs::Forget(const Digest& digest) {
+  const auto turn = digests_.Take(digest);
+  Batch batch = database_.NewBatch();
+  absl::optional<GraphRecord> graph;
+  RETURN_IF_ERROR(
+      database_.Scan(Column::kGraphs, "", [&](absl::string_view row, absl::string_view value) {
+        absl::StatusOr<GraphRecord> record = DecodeGraphRecord(value);
+        if (!record.ok() || record->digest != digest) return true;
+        batch.Delete(Column::kGraphs, row);
+        graph = *std::move(record);
+        return true;
+      }));
+  // Sent anew since the caller found it damaged.
+  if (graph.has_value() && Check(*graph).ok()) return absl::OkStatus();
+  // Buffered: a row that comes back without its file is not found.
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kBuffered));
+  return files_.RemoveCompressed(digest);
 }
 
 }  // namespace neffcache

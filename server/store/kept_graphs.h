@@ -4,10 +4,12 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "graph/fingerprint.h"
+#include "io/digest.h"
 #include "server/store/content.h"
 #include "server/store/content_files.h"
 #include "server/store/database.h"
 #include "server/store/entry.h"
+#include "server/store/turns.h"
 
 namespace neffcache {
 
@@ -17,7 +19,7 @@ namespace neffcache {
 // Thread-safe. The parts given to it must outlive it.
 class KeptGraphs {
  public:
-  KeptGraphs(const Database& database, ContentFiles& files);
+  KeptGraphs(Database& database, ContentFiles& files);
 
   // Puts the graph where it is kept and adds its row to `batch`. Without content, the graph must be
   // kept already: FAILED_PRECONDITION. INVALID_ARGUMENT: the content is not that graph.
@@ -27,9 +29,15 @@ class KeptGraphs {
   // NOT_FOUND.
   absl::StatusOr<GraphRecord> Find(const Fingerprint& fingerprint) const;
 
+  // See the Store's functions CheckGraph and ForgetGraph.
+  absl::Status Check(const GraphRecord& graph) const;
+  absl::Status Forget(const Digest& digest);
+
  private:
-  const Database& database_;
+  Database& database_;
   ContentFiles& files_;
+  // Whoever places or forgets the file of a graph.
+  mutable Turns<Digest> digests_;
 };
 
 }  // namespace neffcache

@@ -101,6 +101,14 @@ absl::StatusOr<GraphRecord> Store::FindGraph(const Fingerprint& fingerprint) con
   return parts_->graphs.Find(fingerprint);
 }
 
+absl::Status Store::CheckGraph(const GraphRecord& graph) const {
+  return parts_->graphs.Check(graph);
+}
+
+absl::Status Store::ForgetGraph(const Digest& graph) {
+  return parts_->graphs.Forget(graph);
+}
+
 absl::StatusOr<ContentWriter> Store::Stage(ContentKind kind) {
   return parts_->files.Stage(kind);
 }

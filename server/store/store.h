@@ -94,6 +94,11 @@ class Store {
   absl::Status ForEachEntry(absl::FunctionRef<bool(const Entry&)> visit) const;
   // A kept graph with this fingerprint, from any entry. NOT_FOUND.
   absl::StatusOr<GraphRecord> FindGraph(const Fingerprint& fingerprint) const;
+  // Reads all of a kept graph. DATA_LOSS: it does not have its digest; NOT_FOUND: it is gone.
+  absl::Status CheckGraph(const GraphRecord& graph) const;
+  // Forgets a kept graph that is damaged or gone, so that the next order asks a client for it. One
+  // that proves whole stays; it is not an error when none is kept.
+  absl::Status ForgetGraph(const Digest& graph);
 
   // --- Content: artifacts, graphs, logs
 

@@ -1,9 +1,12 @@
 """An artifact that rots in the store is never served: it is compiled again, and the daemon goes on."""
 
 import hashlib
+import shutil
+import subprocess
 
 import pytest
 
+from cluster import BIN
 from fake_compiler import FakeCompiler
 
 NEURON = ("--toolchain", "neuronx-cc")
@@ -56,3 +59,14 @@ def test_damaged_artifact_is_not_served_but_compiled_again(fake_cluster, compile
     assert hashlib.sha256(output.read_bytes()).hexdigest() == entry["artifact"]["digest"]
     assert entry["artifact"]["digest"] != stored.name, "the compiler's output is different every time"
     assert fake_cluster.stats()["damaged"] == 1
+
+
+def test_index_that_was_lost_is_rebuilt(fake_cluster, graph, stored):
+    fake_cluster.stop_daemon()
+    shutil.rmtree(fake_cluster.data / "db")
+    rebuilt = subprocess.run([BIN / "neffcached", "--data-dir", fake_cluster.data, "--rebuild-index"],
+                             capture_output=True, text=True, timeout=60, check=False)
+    assert (rebuilt.returncode, rebuilt.stdout) == (0, "taken_up=1 known=0 damaged=0\n"), rebuilt.stderr
+    fake_cluster.start_daemon()
+    [entry] = fake_cluster.json("lookup", *NEURON, graph)["results"]
+    assert entry["artifact"]["digest"] == stored.name

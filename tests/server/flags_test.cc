@@ -90,6 +90,14 @@ TEST_F(FlagsTest, WithoutTlsOtherMachinesAreServedOnRequestOnly) {
             "0.0.0.0:7433");
 }
 
+TEST_F(FlagsTest, RebuildingTheIndexIsAskedForOnTheCommandLineOnly) {
+  EXPECT_FALSE(ConfigOf({"--data-dir=/d"}).rebuild_index);
+  EXPECT_TRUE(ConfigOf({"--data-dir=/d", "--rebuild-index"}).rebuild_index);
+  // A daemon that finds it in its file would never serve.
+  const std::string path = WriteConfig("data-dir=\"/d\"\nrebuild-index=true\n");
+  EXPECT_EQ(ExitOf({"--config", path.c_str()}), 2);
+}
+
 TEST_F(FlagsTest, AnUnknownFlagIsAUsageError) {
   EXPECT_EQ(ExitOf({"--data-dir=/d", "--no-such-flag"}), 2);
   EXPECT_THAT(stderr_, HasSubstr("--no-such-flag"));

@@ -1,5 +1,9 @@
 // What rots on the disk costs a compile, and never the daemon or the key.
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+
 #include "tests/server/scheduler/dispatcher_fixture.h"
 
 namespace neffcache {
@@ -18,6 +22,28 @@ class DispatcherDamageTest : public DispatcherTest {
     ASSERT_TRUE(FinishReady(worker, worker.AwaitLease().token, "artifact of " + graph).ok());
     client.Await<ReadyEvent>();
     Disconnect(worker);
+  }
+  std::string GraphPath(const std::string& graph) const {
+    const std::string hex = Sha256Of(graph).Hex();
+    return absl::StrCat(directory_, "/artifacts/", hex.substr(0, 2), "/", hex, ".zst");
+  }
+  // Flips a bit of the graph's last byte, which every reader but a careful one takes for whole.
+  void SpoilGraph(const std::string& graph) {
+    std::filesystem::permissions(GraphPath(graph), std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
+    std::fstream file(GraphPath(graph), std::ios::in | std::ios::out | std::ios::binary);
+    ASSERT_TRUE(file.is_open());
+    file.seekg(-1, std::ios::end);
+    const int last = file.get();
+    file.seekp(-1, std::ios::end);
+    file.put(static_cast<char>(last ^ 1));
+  }
+  // The same graph for another key.
+  static CompileOrder OrderForOther(const std::string& graph) {
+    CompileOrder order = OrderFor(graph);
+    order.material.options = {"--optlevel=1"};
+    order.key = ComputeKey(order.material);
+    return order;
   }
 };
 
@@ -66,6 +92,53 @@ TEST_F(DispatcherDamageTest, QueuedCompileThatCannotBeReadIsDroppedAndTheOthersG
   Begin(again, OrderFor("graph"));
   EXPECT_GT(again.Count<QueuedEvent>(), 0);
   EXPECT_THAT(*store_->LoadQueue(), SizeIs(2));
+}
+
+TEST_F(DispatcherDamageTest, DamagedGraphIsAskedForAgain) {
+  Compile("graph");
+  SpoilGraph("graph");
+  RecordingClient client;
+  Begin(client, OrderForOther("graph"));
+  ASSERT_EQ(client.Count<NeedGraphEvent>(), 1);
+  EXPECT_FALSE(std::filesystem::exists(GraphPath("graph")));
+  EXPECT_FALSE(store_->FindGraph(OrderFor("graph").material.fingerprint).ok());
+  ASSERT_TRUE(SendGraph(client, "graph").ok());
+  EXPECT_GT(client.Count<QueuedEvent>(), 0);
+  client.call.reset();
+  // What was sent is whole.
+  RecordingClient again;
+  CompileOrder order = OrderForOther("graph");
+  order.material.options = {"--optlevel=3"};
+  order.key = ComputeKey(order.material);
+  Begin(again, order);
+  EXPECT_EQ(again.Count<NeedGraphEvent>(), 0);
+  EXPECT_GT(again.Count<QueuedEvent>(), 0);
+}
+
+TEST_F(DispatcherDamageTest, GraphWithoutItsFileIsAskedForAgain) {
+  Compile("graph");
+  std::filesystem::remove(GraphPath("graph"));
+  RecordingClient client;
+  Begin(client, OrderForOther("graph"));
+  EXPECT_EQ(client.Count<NeedGraphEvent>(), 1);
+}
+
+TEST_F(DispatcherDamageTest, QueuedCompileOfADamagedGraphIsDroppedAtTheStart) {
+  RecordingClient spoilt;
+  RecordingClient whole;
+  BeginWithGraph(spoilt, "graph");
+  BeginWithGraph(whole, "another graph");
+  spoilt.call.reset();
+  whole.call.reset();
+  Close();
+  SpoilGraph("graph");
+  Open();
+  EXPECT_THAT(*store_->LoadQueue(), SizeIs(1));
+  EXPECT_FALSE(dispatcher_->FindCompile(OrderFor("graph").key).has_value());
+  EXPECT_TRUE(dispatcher_->FindCompile(OrderFor("another graph").key).has_value());
+  RecordingClient again;
+  Begin(again, OrderFor("graph"));
+  EXPECT_EQ(again.Count<NeedGraphEvent>(), 1);
 }
 
 }  // namespace

@@ -109,6 +109,26 @@ TEST_F(DamageTest, CommitOverADamagedFileBringsGoodBytes) {
   EXPECT_THAT(store_->Find(KeyOf(1)), IsOk());
 }
 
+TEST_F(DamageTest, OnlyADamagedGraphIsForgotten) {
+  const std::string graph = Noise(3'000'000, 7);
+  const QueuedCompile compile = QueuedFor(1, graph);
+  const auto fingerprint = compile.material.fingerprint;
+  ASSERT_THAT(store_->Enqueue(compile, StageCompressed(*store_, ContentKind::kGraph, graph)),
+              IsOk());
+  EXPECT_THAT(store_->CheckGraph(compile.graph), IsOk());
+  EXPECT_THAT(store_->ForgetGraph(compile.graph.digest), IsOk());
+  EXPECT_THAT(store_->FindGraph(fingerprint), IsOk());
+
+  const std::string path = ArtifactPath(compile.graph.digest) + ".zst";
+  std::filesystem::resize_file(path, 2'000'000);
+  EXPECT_THAT(store_->CheckGraph(compile.graph), HasCode(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(store_->ForgetGraph(compile.graph.digest), IsOk());
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_THAT(store_->FindGraph(fingerprint), HasCode(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store_->CheckGraph(compile.graph), HasCode(absl::StatusCode::kNotFound));
+  EXPECT_THAT(store_->ForgetGraph(compile.graph.digest), IsOk());
+}
+
 TEST_F(DamageTest, UnmountedStoreIsUnavailableAndLosesNothing) {
   std::filesystem::rename(directory_ / "data/artifacts", directory_ / "away");
   std::filesystem::rename(directory_ / "data/layout", directory_ / "layout");
