@@ -22,6 +22,6 @@ ENTRY main {{
 
 
 def large(path: pathlib.Path, size: int) -> pathlib.Path:
-    """Writes what is told to be MLIR bytecode and is not looked into: bytes that do not shrink, of a key of their own."""
+    """Writes what says it is MLIR bytecode, which is not looked into: random bytes, so they do not shrink."""
     path.write_bytes(b"ML\xefR" + os.urandom(size))
     return path
