@@ -112,22 +112,16 @@ class CompileCall {
         return false;
       case v1::CompileEvent::kQueued:
         Report(ProgressOf(event.queued()));
-        return Queued();
+        was_queued_ = true;
+        return false;
       case v1::CompileEvent::kRunning:
         Report(ProgressOf(event.running()));
-        return Queued();
+        was_queued_ = true;
+        return false;
       case v1::CompileEvent::EVENT_NOT_SET:
         return false;  // From a newer daemon.
     }
     return false;
-  }
-
-  bool Queued() {
-    was_queued_ = true;
-    if (!options_.until_queued) return false;
-    outcome_.emplace();
-    outcome_->key = spec_.key.Hex();
-    return true;
   }
 
   absl::Status Upload() {
@@ -161,6 +155,13 @@ class CompileCall {
     if (outcome_.has_value() && Receive(surplus)) context_->TryCancel();
     const grpc::Status status = watch_.During([&] { return stream_->Finish(); });
     if (outcome_.has_value()) return *std::move(outcome_);
+    // Not before: a compile is queued also while another client is to send its graph, and is lost
+    // when that client goes. Only the end says that it is kept.
+    if (status.ok() && options_.until_queued && was_queued_) {
+      CompileOutcome queued;
+      queued.key = spec_.key.Hex();
+      return queued;
+    }
     if (status.ok()) {
       return daemon_.Error(absl::UnavailableError("the daemon ended the stream without an answer"),
                            doing_);

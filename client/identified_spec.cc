@@ -1,19 +1,19 @@
 #include "client/identified_spec.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "graph/options.h"
-#include "io/digest.h"
 #include "io/file.h"
 #include "io/status_macros.h"
 
 namespace neffcache {
 namespace {
 
-absl::StatusOr<Digest> DigestOfFile(absl::string_view path) {
-  ASSIGN_OR_RETURN(const FileContents contents, FileContents::Load(std::string(path)));
-  return Sha256Of(contents.bytes());
+bool Exists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
 }
 
 }  // namespace
@@ -22,7 +22,8 @@ absl::StatusOr<GraphIdentity> IdentifyGraphFile(const std::string& path, GraphOr
   ASSIGN_OR_RETURN(const FileContents contents, FileContents::Load(path));
   IdentifyOptions options;
   options.order = order;
-  options.file_digest = DigestOfFile;
+  // No `file_digest`: a kernel file does not travel with its graph, so only the asking process can
+  // compile it, and the daemon could not check its fingerprint.
   absl::StatusOr<GraphIdentity> identity = IdentifyGraph(contents.bytes(), options);
   if (!identity.ok()) {
     return absl::Status(identity.status().code(),
@@ -41,7 +42,8 @@ absl::StatusOr<IdentifiedSpec> IdentifySpec(const CompileSpec& spec) {
   ASSIGN_OR_RETURN(identified.graph,
                    IdentifyGraphFile(spec.graph_path, spec.exact_order ? GraphOrder::kExact
                                                                        : GraphOrder::kCanonical));
-  absl::StatusOr<NormalizedOptions> options = NormalizeOptions(spec.toolchain_name, spec.flags);
+  absl::StatusOr<NormalizedOptions> options =
+      NormalizeOptions(spec.toolchain_name, spec.flags, Exists);
   if (!options.ok()) {
     return absl::Status(options.status().code(), absl::StrCat("identifying ", spec.graph_path, ": ",
                                                               options.status().message()));

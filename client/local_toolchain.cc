@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -10,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/program_output.h"
@@ -24,6 +26,7 @@ namespace fs = std::filesystem;
 
 // Pip normalizes the distribution's name to this in file names.
 constexpr absl::string_view kPackagePrefix = "neuronx_cc-";
+constexpr absl::string_view kModule = "neuronxcc";
 constexpr uint64_t kMetadataLimit = uint64_t{1} << 20;
 
 std::string Environment(const char* name) {
@@ -82,25 +85,44 @@ std::string VersionOfMetadata(const std::string& path) {
   return "";
 }
 
-// The version of the one package installed beside `program`. Empty when there is none, or when
-// several make it a guess.
-std::string PackagedVersion(const std::string& program) {
+// Identifies one state of a file or directory: pip puts new ones in place of what it replaces.
+std::string StampOf(const fs::path& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return absl::StrCat(path.string(), " missing\n");
+  return absl::StrCat(path.string(), " ", info.st_dev, ":", info.st_ino, " ", info.st_size, " ",
+                      info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, "\n");
+}
+
+// The compiler's packages that are installed beside a program.
+struct InstalledPackages {
+  std::string version;  // Empty when there is none, or when several make it a guess.
+  std::string stamp;    // Another one after an installation; empty when there is none.
+};
+
+InstalledPackages PackagesBeside(const std::string& program) {
   std::error_code error;
   const fs::path real = fs::canonical(program, error);
-  if (error) return "";
-  std::string version;
+  if (error) return {};
+  std::vector<fs::path> metadata;
+  std::vector<std::string> stamps;
   for (const fs::path& directory : PackageDirectories(real.parent_path())) {
     std::error_code absent;
     for (fs::directory_iterator it(directory, absent), end; !absent && it != end;
          it.increment(absent)) {
       const std::string name = it->path().filename().string();
+      if (name == kModule) stamps.push_back(StampOf(it->path()));
       if (!absl::StartsWith(name, kPackagePrefix) || !absl::EndsWith(name, ".dist-info")) continue;
-      std::string found = VersionOfMetadata((it->path() / "METADATA").string());
-      if (found.empty() || !version.empty()) return "";
-      version = std::move(found);
+      metadata.push_back(it->path() / "METADATA");
+      stamps.push_back(absl::StrCat(StampOf(it->path()), StampOf(metadata.back())));
     }
   }
-  return version;
+  // The module alone has no version that an installation would change.
+  if (metadata.empty()) return {};
+  // The order of a directory is no property of what is installed.
+  std::sort(stamps.begin(), stamps.end());
+  InstalledPackages packages{"", absl::StrJoin(stamps, "")};
+  if (metadata.size() == 1) packages.version = VersionOfMetadata(metadata.front().string());
+  return packages;
 }
 
 }  // namespace
@@ -153,23 +175,22 @@ std::string ParseCompilerVersion(absl::string_view output) {
 
 absl::StatusOr<std::string> LocalCompilerVersion(const std::string& program,
                                                  const LocalToolchainSearch& search) {
+  const InstalledPackages packages = PackagesBeside(program);
+  if (!packages.version.empty()) return packages.version;
   const VersionMemory memory(search.memory_directories);
-  std::string version = memory.Recall(program);
+  std::string version = memory.Recall(program, packages.stamp);
   if (!version.empty()) return version;
-  version = PackagedVersion(program);
+  // Should the program turn out to be a wrapper that finds our shim, the shim steps aside.
+  ASSIGN_OR_RETURN(
+      const std::string output,
+      ProgramOutput({program, "--version"}, {"NEFFCACHE_DISABLE=1"}, search.ask_timeout));
+  version = ParseCompilerVersion(output);
   if (version.empty()) {
-    // Should the program turn out to be a wrapper that finds our shim, the shim steps aside.
-    ASSIGN_OR_RETURN(
-        const std::string output,
-        ProgramOutput({program, "--version"}, {"NEFFCACHE_DISABLE=1"}, search.ask_timeout));
-    version = ParseCompilerVersion(output);
-    if (version.empty()) {
-      return absl::UnavailableError(absl::StrCat("asking ", program,
-                                                 " for its version: its answer has no line "
-                                                 "\"NeuronX Compiler version …\""));
-    }
+    return absl::UnavailableError(absl::StrCat("asking ", program,
+                                               " for its version: its answer has no line "
+                                               "\"NeuronX Compiler version …\""));
   }
-  memory.Remember(program, version);
+  memory.Remember(program, packages.stamp, version);
   return version;
 }
 

@@ -48,8 +48,10 @@ struct LocalToolchain {
 // NOT_FOUND: there is none. INVALID_ARGUMENT: `real_compiler` is the shim itself.
 absl::StatusOr<std::string> FindLocalCompiler(const LocalToolchainSearch& search);
 
-// The full version of the compiler at `program`: remembered, else from the package metadata beside
-// it (the layout of a virtual environment), else by running `program --version` once.
+// The full version of the compiler at `program`: from the metadata of the one package beside it
+// (the layout of a virtual environment), else by running `program --version`. Its answer is
+// remembered until one of several packages beside it changes; with no package there it is asked
+// each time, for a wrapper may start another compiler than it did before.
 //
 // UNAVAILABLE or DEADLINE_EXCEEDED: it could not be run, or did not say.
 absl::StatusOr<std::string> LocalCompilerVersion(const std::string& program,

@@ -18,13 +18,14 @@ namespace {
 
 constexpr uint64_t kNoteLimit = 256;
 
-// The note's file name; empty when the program cannot be looked at.
-std::string NoteName(const std::string& program) {
+// The note's file name; empty when nothing may be noted, or the program cannot be looked at.
+std::string NoteName(const std::string& program, absl::string_view stamp) {
+  if (stamp.empty()) return "";
   char resolved[PATH_MAX];
   struct stat info;
   if (realpath(program.c_str(), resolved) == nullptr || stat(resolved, &info) != 0) return "";
   return Sha256Of(absl::StrCat(resolved, "|", info.st_dev, "|", info.st_ino, "|", info.st_size, "|",
-                               info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec))
+                               info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, "|", stamp))
       .Hex();
 }
 
@@ -50,8 +51,8 @@ bool IsVersion(absl::string_view text) {
 VersionMemory::VersionMemory(std::vector<std::string> directories)
     : directories_(std::move(directories)) {}
 
-std::string VersionMemory::Recall(const std::string& program) const {
-  const std::string name = NoteName(program);
+std::string VersionMemory::Recall(const std::string& program, absl::string_view stamp) const {
+  const std::string name = NoteName(program, stamp);
   if (name.empty()) return "";
   for (const std::string& directory : directories_) {
     const std::string path = absl::StrCat(directory, "/versions/", name);
@@ -62,8 +63,9 @@ std::string VersionMemory::Recall(const std::string& program) const {
   return "";
 }
 
-void VersionMemory::Remember(const std::string& program, absl::string_view version) const {
-  const std::string name = NoteName(program);
+void VersionMemory::Remember(const std::string& program, absl::string_view stamp,
+                             absl::string_view version) const {
+  const std::string name = NoteName(program, stamp);
   if (name.empty() || !IsVersion(version)) return;
   for (const std::string& directory : directories_) {
     const std::string notes = directory + "/versions";

@@ -137,7 +137,9 @@ absl::Status Child::Start() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  supervisor_ = fork();
+  // fork() would run the handlers that gRPC has registered and take locks that another thread may
+  // hold; the supervisor makes nothing but system calls.
+  supervisor_ = _Fork();
   if (supervisor_ == 0) Supervise(command);
   const int error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -9,6 +9,8 @@
 #include "compiler_driver/child_environment.h"
 #include "compiler_driver/daemon_calls.h"
 #include "compiler_driver/utf8.h"
+#include "graph/compiler_input.h"
+#include "graph/fingerprint.h"
 #include "io/file.h"
 #include "io/status_macros.h"
 
@@ -26,6 +28,19 @@ CompileOutcome NotCompiled(const absl::Status& why) {
   CompileOutcome outcome;
   outcome.result = std::move(failure);
   return outcome;
+}
+
+// Replaces a wrapped graph (gzip, zstd, HloProto, HloSnapshot) by the bare module: all have one
+// fingerprint, and compilers read bare modules only. A graph that cannot be unwrapped stays.
+absl::Status Unwrap(const std::string& path) {
+  ASSIGN_OR_RETURN(const FileContents graph, FileContents::Load(path));
+  std::string storage;
+  const absl::StatusOr<absl::string_view> module =
+      CompilerInput(graph.bytes(), IdentifyOptions().unwrap_limit, &storage);
+  if (!module.ok() || module->size() == graph.bytes().size()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, 0600));
+  RETURN_IF_ERROR(file.Write(*module));
+  return file.Commit(Durability::kBuffered);
 }
 
 std::string Short(const WorkLease& lease) {
@@ -75,6 +90,7 @@ absl::StatusOr<CompileOutcome> LeaseRunner::Compile(HeldLease& held,
     return absl::CancelledError("the lease is void");
   }
   if (!fetched.ok()) return NotCompiled(fetched);
+  if (const absl::Status unwrapped = Unwrap(graph); !unwrapped.ok()) return NotCompiled(unwrapped);
 
   const std::string temporary = absl::StrCat(directory.path(), "/tmp");
   if (const absl::Status made = CreateDirectories(temporary); !made.ok()) return NotCompiled(made);

@@ -156,7 +156,8 @@ void Supervise(const SupervisedCommand& command) {
   SupervisorReport report;
   int failure_pipe[2];
   const pid_t self = getpid();
-  // fork() would run handlers and take locks that a thread of the worker may have held.
+  // fork() would run the handlers that gRPC has registered in the worker and take locks that one of
+  // its threads may have held.
   const pid_t compiler = pipe2(failure_pipe, O_CLOEXEC) == 0 ? _Fork() : -1;
   if (compiler < 0) {
     report.failed_step = StartStep::kFork;

@@ -139,13 +139,21 @@ void WorkSession::HandleMessages() {
         Wake();
         break;
       case v1::DaemonMessage::kDrain:
-        spdlog::info("the daemon wants this worker to leave: {}", message.drain().reason());
-        Leave();
+        HandleDrain(message.drain().reason());
         break;
       case v1::DaemonMessage::MESSAGE_NOT_SET:
         break;  // From a newer daemon.
     }
   }
+}
+
+// The daemon ends, perhaps to be started again: only its own children end with it.
+void WorkSession::HandleDrain(absl::string_view reason) {
+  spdlog::info("the daemon takes leave of its workers: {}", std::string(reason));
+  if (offer_.embedded) return Leave();
+  absl::MutexLock lock(&mu_);
+  drain_ = true;
+  wake_ = true;
 }
 
 bool WorkSession::WriteHello() {
@@ -180,14 +188,14 @@ void WorkSession::WriteMessages() {
   if (!WriteHello()) return;
   const absl::Time welcome_by = absl::Now() + kWelcomeLimit;
   absl::Time next_heartbeat = absl::InfiniteFuture();
-  bool leaving = false;
+  bool closing = false;
   for (;;) {
-    bool leave, welcomed;
+    bool close, welcomed;
     {
       absl::MutexLock lock(&mu_);
       welcomed = welcomed_ != absl::InfiniteFuture();
       absl::Time until = welcomed ? next_heartbeat : welcome_by;
-      if (welcomed && !leaving) until = std::min(until, leases_.IdleSince(welcomed_) + idle_exit_);
+      if (welcomed && !closing) until = std::min(until, leases_.IdleSince(welcomed_) + idle_exit_);
       mu_.AwaitWithDeadline(absl::Condition(&wake_), until);
       wake_ = false;
       if (ended_) return;
@@ -196,19 +204,19 @@ void WorkSession::WriteMessages() {
         next_heartbeat = welcomed_ + heartbeat_interval_;
       }
       if (welcomed && absl::Now() >= leases_.IdleSince(welcomed_) + idle_exit_) leave_ = true;
-      leave = leave_;
+      close = leave_ || drain_;
     }
     if (!welcomed && absl::Now() >= welcome_by) {
       spdlog::warn("{} did not answer within {} s", address_, absl::ToInt64Seconds(kWelcomeLimit));
       return Break();
     }
-    if (leave && !leaving) {
-      leaving = true;
+    if (close && !closing) {
+      closing = true;
       v1::WorkerMessage message;
       message.mutable_leaving();
       if (!stream_->call->Write(message)) return;
     }
-    if (leaving && leases_.empty()) return CloseAndAwaitEnd();
+    if (closing && leases_.empty()) return CloseAndAwaitEnd();
     if (absl::Now() >= next_heartbeat) {
       if (!WriteHeartbeat()) return;
       absl::MutexLock lock(&mu_);

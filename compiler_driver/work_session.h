@@ -30,9 +30,9 @@ struct WorkOffer {
 // One Work stream, from hello to its end: puts the leases that come into `leases`, takes the
 // revoked ones out, sends heartbeats with their progress at the interval that the daemon names.
 //
-// The stream ends when the daemon ends it, when it breaks, or after Leave(): the daemon is told to
-// send nothing more, and the stream is closed when the last lease has been reported. Leases that
-// are left in the table afterwards are void.
+// The stream ends when the daemon ends it, when it breaks, or after Leave() or the daemon's drain:
+// the daemon is told to send nothing more, and the stream is closed when the last lease has been
+// reported. Leases that are left in the table afterwards are void.
 //
 // Run() is called once. The other functions are thread-safe and return at once.
 class WorkSession {
@@ -40,7 +40,7 @@ class WorkSession {
   struct End {
     absl::Status status;    // OK when the stream was closed in good order.
     bool welcomed = false;  // The daemon had accepted the worker.
-    bool left = false;      // By Leave(), the daemon's drain or idleness, and not by a fault.
+    bool left = false;      // The worker is to go: Leave(), idleness, the drain of an embedded one.
   };
 
   // `leases` must outlive this. `idle_exit`: leave after having had no lease for so long.
@@ -59,6 +59,7 @@ class WorkSession {
   struct Stream;
 
   void HandleMessages() ABSL_LOCKS_EXCLUDED(mu_);
+  void HandleDrain(absl::string_view reason) ABSL_LOCKS_EXCLUDED(mu_);
   void WriteMessages() ABSL_LOCKS_EXCLUDED(mu_);
   bool WriteHello();
   bool WriteHeartbeat();
@@ -72,8 +73,9 @@ class WorkSession {
   const std::unique_ptr<Stream> stream_;
 
   absl::Mutex mu_;
-  bool wake_ ABSL_GUARDED_BY(mu_) = false;  // Something below has changed, or a lease has ended.
-  bool leave_ ABSL_GUARDED_BY(mu_) = false;
+  bool wake_ ABSL_GUARDED_BY(mu_) = false;   // Something below has changed, or a lease has ended.
+  bool leave_ ABSL_GUARDED_BY(mu_) = false;  // Close in good order; the worker goes.
+  bool drain_ ABSL_GUARDED_BY(mu_) = false;  // Close in good order; the worker comes back.
   bool ended_ ABSL_GUARDED_BY(mu_) = false;  // Nothing more will be read.
   absl::Time welcomed_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   absl::Duration heartbeat_interval_ ABSL_GUARDED_BY(mu_) = absl::InfiniteDuration();

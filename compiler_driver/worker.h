@@ -32,9 +32,10 @@ struct WorkerOptions {
 
 // Works for a daemon: takes leases, compiles, reports, until it leaves.
 //
-// When the stream breaks, the leases are void and their compiles are killed; it connects again,
-// with back-off, for as long as it takes. It leaves when told to (Leave, the daemon's drain, having
-// been idle for so long): no more leases, those it has are brought to their end.
+// When the stream breaks, the leases are void and their compiles are killed; when the daemon drains
+// its workers, they are brought to their end. Either way it connects again, with back-off, for as
+// long as it takes. It leaves when told to (Leave, having been idle for so long, the drain of the
+// daemon that it is embedded in): no more leases, those it has are brought to their end.
 //
 // Run() blocks. Leave() and Kill() are thread-safe and return at once.
 class Worker {

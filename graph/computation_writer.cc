@@ -177,7 +177,7 @@ bool ComputationWriter::WriteBackendConfig(absl::string_view bytes,
     std::string canonical;
     if (kernels_.Describe(bytes, &canonical)) {
       out->PutHeader(kBackendConfig, Kind::kNativeKernel);
-      encoder_.EncodeString(canonical, out);
+      encoder_.EncodeTemporary(canonical, out);
       return true;
     }
   } else if (instruction.is_neuron_custom) {

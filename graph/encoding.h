@@ -14,6 +14,10 @@ namespace neffcache {
 // Strings and packed lists up to this length are written out; longer ones as their digest.
 inline constexpr size_t kInlineLimit = 4096;
 
+// How a string is written: as it is, or as its length and digest.
+inline constexpr char kInline = 0;
+inline constexpr char kHashed = 1;
+
 // Kinds of what follows a field's number. Capitals are lists and carry a count.
 enum class Kind : char {
   kVarint = 'v',

@@ -15,8 +15,9 @@ constexpr absl::string_view kMlirMagic("ML\xefR", 4);
 // The message in field 1 of a container whose other fields, up to `last_known`, say nothing of the
 // computation.
 struct Contained {
-  absl::string_view message;
+  absl::string_view message;  // The last one.
   int count = 0;
+  bool holds_module = false;  // One of them is a module.
   std::string opaque_reason;
 };
 
@@ -27,6 +28,7 @@ Contained Open(absl::string_view container, absl::string_view name, uint32_t las
   while (reader.Next(&field)) {
     if (field.number == 1 && field.type == WireType::kBytes) {
       result.message = field.bytes;
+      result.holds_module |= LooksLikeModule(field.bytes);
       ++result.count;
     } else if (field.number > last_known || field.type != WireType::kBytes) {
       result.opaque_reason = absl::StrCat(name, " field ", field.number, " is unknown");
@@ -42,16 +44,15 @@ Contained Open(absl::string_view container, absl::string_view name, uint32_t las
 RecognizedGraph RecognizeGraph(absl::string_view bytes) {
   if (absl::StartsWith(bytes, kMlirMagic)) return {GraphForm::kMlirBytecode, "", ""};
   const Contained proto = Open(bytes, "HloProto", /*last_known=*/3);  // 3: buffer assignment.
-  const bool holds_module = proto.count > 0 && LooksLikeModule(proto.message);
   if (LooksLikeModule(bytes)) {
     RecognizedGraph graph = {GraphForm::kHloModule, bytes, ""};
-    if (holds_module) graph.opaque_reason = "it can be read as a module and as an HloProto";
+    if (proto.holds_module) graph.opaque_reason = "it can be read as a module and as an HloProto";
     return graph;
   }
-  if (holds_module) return {GraphForm::kHloProto, proto.message, proto.opaque_reason};
+  if (proto.holds_module) return {GraphForm::kHloProto, proto.message, proto.opaque_reason};
   if (proto.count > 0) {
     const Contained inner = Open(proto.message, "HloProto", /*last_known=*/3);
-    if (inner.count > 0 && LooksLikeModule(inner.message)) {
+    if (inner.holds_module) {
       // 2 to 4: arguments, result, platform.
       const Contained snapshot = Open(bytes, "HloSnapshot", /*last_known=*/4);
       return {GraphForm::kHloSnapshot, inner.message,

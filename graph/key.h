@@ -34,7 +34,8 @@ struct KeyMaterial {
 };
 
 // SHA-256 over the scheme tag "neffcache-key-1" and every part, typed and length-prefixed, so that
-// no two different materials share an encoding. The encoding is written down in docs/formats.md.
+// no two different materials share an encoding. The encoding is written down in
+// docs/formats/keys.md.
 Key ComputeKey(const KeyMaterial& material);
 
 }  // namespace neffcache

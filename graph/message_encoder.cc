@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/packed_list.h"
 
 namespace neffcache {
 namespace {
@@ -12,108 +13,14 @@ constexpr int kDepthLimit = 64;
 constexpr size_t kLongestRemembered = 256;
 constexpr size_t kMostRemembered = size_t{1} << 20;
 
-constexpr char kInline = 0, kHashed = 1;
-
-// Writes the items of a list, whose length is not known beforehand: as they are while they are
-// short, into a digest from there on.
-class ListBody {
- public:
-  explicit ListBody(Encoding* out) : out_(out), begin_(out->size()) {}
-
-  void Add(uint64_t value) {
-    out_->PutVarint(value);
-    Spill();
-  }
-  void Add(absl::string_view bytes) {
-    if (hash_.has_value()) {
-      Flush();
-      hash_->Update(bytes);
-      hashed_ += bytes.size();
-    } else {
-      out_->PutRaw(bytes);
-      Spill();
-    }
-  }
-
-  // Puts the mark of how the items were written before them.
-  void Finish() {
-    if (!hash_.has_value()) {
-      const std::string items(out_->view(begin_, out_->size()));
-      out_->Truncate(begin_);
-      out_->PutByte(kInline);
-      out_->PutBlob(items);
-      return;
-    }
-    Flush();
-    out_->PutByte(kHashed);
-    out_->PutVarint(hashed_);
-    out_->PutRaw(hash_->Finish().bytes());
-  }
-
- private:
-  void Spill() {
-    if (out_->size() - begin_ > kInlineLimit) {
-      if (!hash_.has_value()) hash_.emplace();
-      Flush();
-    }
-  }
-  void Flush() {
-    const absl::string_view items = out_->view(begin_, out_->size());
-    hash_->Update(items);
-    hashed_ += items.size();
-    out_->Truncate(begin_);
-  }
-
-  Encoding* const out_;
-  const size_t begin_;
-  uint64_t hashed_ = 0;
-  absl::optional<Sha256> hash_;
-};
-
-bool HasHighBit(absl::string_view bytes) {
-  const char* p = bytes.data();
-  const char* const end = p + bytes.size();
-  for (; end - p >= 8; p += 8) {
-    if (LoadFixed64(absl::string_view(p, 8)) & 0x8080808080808080u) return true;
-  }
-  for (; p < end; ++p) {
-    if (*p & 0x80) return true;
-  }
-  return false;
-}
-
-size_t VarintSize(uint64_t value) {
-  size_t size = 1;
-  for (; value >= 0x80; value >>= 7) ++size;
-  return size;
-}
-
-// True when a packed list stands on the wire as it is written here: each value as its type reads
-// it, in as few bytes as it takes.
-bool IsCanonical(FieldType type, absl::string_view bytes) {
-  if (type != FieldType::kBool && !HasHighBit(bytes)) return true;
-  const char* p = bytes.data();
-  const char* const end = p + bytes.size();
-  while (p < end) {
-    const char* const begin = p;
-    uint64_t value;
-    if (!ReadVarint(&p, end, &value) || ReadAs(type, value) != value ||
-        VarintSize(value) != static_cast<size_t>(p - begin)) {
-      return false;
-    }
-  }
-  return true;
-}
-
-// How many varints end in these bytes.
-uint64_t CountVarints(absl::string_view bytes) {
-  uint64_t count = 0;
-  for (char c : bytes) count += (c & 0x80) == 0;
-  return count;
-}
-
 bool IsLong(absl::string_view bytes) {
   return bytes.size() > kInlineLimit;
+}
+
+void PutHashed(size_t size, const Digest& digest, Encoding* out) {
+  out->PutByte(kHashed);
+  out->PutVarint(size);
+  out->PutRaw(digest.bytes());
 }
 
 }  // namespace
@@ -429,7 +336,7 @@ bool MessageEncoder::EncodeVarints(const FieldSchema& field, Fields group, Encod
       continue;
     }
     count += CountVarints(f.bytes);
-    canonical = canonical && IsCanonical(field.type, f.bytes);
+    canonical = canonical && IsCanonicalPacked(field.type, f.bytes);
     if (dropped && !ForEachPacked(f.bytes, [&](uint64_t value) {
           dropped &= ReadAs(field.type, value) == inert;
         })) {
@@ -510,21 +417,17 @@ bool MessageEncoder::EncodeUnknown(const MessageSchema& schema, Fields group, En
   return true;
 }
 
-Digest MessageEncoder::DigestOfLong(absl::string_view bytes) {
+void MessageEncoder::EncodeString(absl::string_view bytes, Encoding* out) {
+  if (!IsLong(bytes)) return EncodeTemporary(bytes, out);
   auto [it, added] = digests_.try_emplace(bytes.data());
   if (added || it->second.first != bytes.size()) it->second = {bytes.size(), Sha256Of(bytes)};
-  return it->second.second;
+  PutHashed(bytes.size(), it->second.second, out);
 }
 
-void MessageEncoder::EncodeString(absl::string_view bytes, Encoding* out) {
-  if (!IsLong(bytes)) {
-    out->PutByte(kInline);
-    out->PutBlob(bytes);
-    return;
-  }
-  out->PutByte(kHashed);
-  out->PutVarint(bytes.size());
-  out->PutRaw(DigestOfLong(bytes).bytes());
+void MessageEncoder::EncodeTemporary(absl::string_view bytes, Encoding* out) {
+  if (IsLong(bytes)) return PutHashed(bytes.size(), Sha256Of(bytes), out);
+  out->PutByte(kInline);
+  out->PutBlob(bytes);
 }
 
 bool MessageEncoder::Resolve(Fields payload, absl::optional<absl::string_view>* bytes) {

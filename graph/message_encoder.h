@@ -74,8 +74,11 @@ class MessageEncoder {
   // Writes all fields that were read, and the end mark.
   bool EncodeFields(const MessageSchema& schema, Fields fields, Encoding* out);
 
-  // A string: itself, or its length and digest when it is long.
+  // A string of the module: itself, or its length and digest when it is long. The digest is
+  // remembered by address, so `bytes` must live as long as this encoder.
   void EncodeString(absl::string_view bytes, Encoding* out);
+  // The same for bytes that may be gone after the call.
+  void EncodeTemporary(absl::string_view bytes, Encoding* out);
 
   // The bytes that a Payload stands for, out of its occurrences; nothing when it is empty.
   bool Resolve(Fields payload, absl::optional<absl::string_view>* bytes);
@@ -98,7 +101,6 @@ class MessageEncoder {
   bool EncodeMap(const FieldSchema& field, Fields group, Encoding* out);
   bool EncodeVarints(const FieldSchema& field, Fields group, Encoding* out);
   bool EncodeFixed(const FieldSchema& field, Fields group, Encoding* out);
-  Digest DigestOfLong(absl::string_view bytes);
 
   PayloadTable* const payloads_;
   std::vector<WireField> stack_;

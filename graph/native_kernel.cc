@@ -202,7 +202,7 @@ bool NativeKernels::FileDigest(const std::string& path, Digest* digest) {
     return true;
   }
   if (options_.file_digest == nullptr) {
-    Refuse(absl::StrCat("the kernel file ", path, " cannot be read here"));
+    Refuse(absl::StrCat("it runs the kernel file ", path, ", which does not travel with it"));
     return false;
   }
   const absl::StatusOr<Digest> read = options_.file_digest(path);

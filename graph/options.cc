@@ -77,6 +77,12 @@ class Normalizer {
     if (known_.contains("--optlevel") && old_optlevel_) {
       Refuse("--enable-experimental-O1 competes with --optlevel");
     }
+    // The one framework there is. A worker always says it, so it is the same said or not; people
+    // who precompile leave it out, trainers do not.
+    if (const auto framework = known_.find("--framework");
+        framework != known_.end() && framework->second == "--framework=XLA") {
+      known_.erase(framework);
+    }
     NormalizedOptions result;
     for (auto& [order, argument] : known_) result.arguments.push_back(std::move(argument));
     for (std::string& token : unknown_) result.arguments.push_back(std::move(token));
@@ -131,6 +137,7 @@ class Normalizer {
       Refuse(absl::StrCat("argument '", token, "' belongs to no flag"));
     }
     word_may_follow_ = IsFlag(token) && !absl::StrContains(token, '=');
+    if (token == "--") Refuse("-- makes inputs of the words behind it");
     const std::string lower = absl::AsciiStrToLower(token);
     if (absl::StrContains(lower, "dump") || absl::StrContains(lower, "savetemps") ||
         absl::StrContains(lower, "save-temps")) {

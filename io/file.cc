@@ -45,9 +45,10 @@ void Fd::Close() {
 }
 
 absl::StatusOr<Fd> OpenForRead(const std::string& path) {
+  // Without O_NONBLOCK, which means nothing to files, a named pipe waits here for a writer.
   int fd;
   do {
-    fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return Errno("opening", path);
   Fd owned(fd);

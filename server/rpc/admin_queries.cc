@@ -43,8 +43,8 @@ absl::Status ResolveKey(ServiceContext& context, const v1::ResolveKeyRequest& re
   } else if (!absl::IsNotFound(stored.status())) {
     return stored.status();
   }
-  for (const CompileView& view : context.dispatcher.ListCompiles()) {
-    if (absl::StartsWith(view.key.Hex(), prefix)) keys.insert(view.key);
+  for (const Key& key : context.dispatcher.KeysInFlight()) {
+    if (absl::StartsWith(key.Hex(), prefix)) keys.insert(key);
   }
   if (keys.empty()) {
     return absl::NotFoundError(absl::StrCat("no key begins with ", prefix));

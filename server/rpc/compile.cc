@@ -23,7 +23,7 @@ namespace neffcache {
 namespace {
 
 // One client's wait for one key. All state belongs to the strand of SerialBidi; the dispatcher's
-// listener and the alarm only post to it.
+// listener, the alarm and the graph's check only post to it.
 class CompileCall final : public SerialBidi<v1::CompileRequest, v1::CompileEvent> {
  public:
   explicit CompileCall(ServiceContext& context) : SerialBidi(context.commits), context_(context) {}
@@ -39,6 +39,7 @@ class CompileCall final : public SerialBidi<v1::CompileRequest, v1::CompileEvent
   absl::Status Begin(const v1::CompileStart& start);
   absl::Status TakePiece(const v1::GraphPiece& piece);
   absl::Status TakeEnd(const v1::GraphEnd& end);
+  void OnChecked(absl::Status status);
 
   void Handle(const CompileEvent& event);
   void On(const NeedGraphEvent& event);
@@ -58,7 +59,8 @@ class CompileCall final : public SerialBidi<v1::CompileRequest, v1::CompileEvent
   ServiceContext& context_;
   State state_ = State::kNew;
   CompileStartOptions options_;
-  std::unique_ptr<CompileDispatcher::Call> call_;
+  // Shared with the graph's check, which may outlast this call.
+  std::shared_ptr<CompileDispatcher::Call> call_;
   absl::optional<GraphUpload> upload_;
   bool half_closed_ = false;
   // A client that was stopped in mid-upload must not keep all others from their compile.
@@ -115,11 +117,25 @@ absl::Status CompileCall::TakeEnd(const v1::GraphEnd& end) {
   if (state_ != State::kUploading) {
     return absl::InvalidArgumentError("graph_end: sent without the graph having been asked for");
   }
-  ASSIGN_OR_RETURN(StagedContent graph, std::move(*upload_).Finish(end));
+  GraphUpload upload = *std::move(upload_);
   upload_.reset();
   alarm_.reset();
   state_ = State::kWaiting;
-  return call_->GraphArrived(std::move(graph));
+  // A large graph is read and synced for longer than a client bears silence, so off the strand:
+  // events go on meanwhile.
+  context_.checks.Run([self = std::static_pointer_cast<CompileCall>(shared_from_this()),
+                       call = call_, upload = std::move(upload), end]() mutable {
+    absl::StatusOr<StagedContent> graph = std::move(upload).Finish(end);
+    absl::Status status =
+        graph.ok() ? call->GraphArrived(*std::move(graph)) : std::move(graph).status();
+    call.reset();  // Leaves here when the client has gone meanwhile.
+    self->Post([raw = self.get(), status = std::move(status)] { raw->OnChecked(status); });
+  });
+  return absl::OkStatus();
+}
+
+void CompileCall::OnChecked(absl::Status status) {
+  if (!ended() && !status.ok()) End(std::move(status));
 }
 
 void CompileCall::OnHalfClose() {
@@ -137,7 +153,7 @@ void CompileCall::OnHalfClose() {
 void CompileCall::OnEnd() {
   alarm_.reset();  // Cancels.
   upload_.reset();
-  call_.reset();  // Leaves; the compile goes on.
+  call_.reset();  // Leaves, once its graph is checked; the compile goes on.
 }
 
 void CompileCall::Handle(const CompileEvent& event) {

@@ -110,13 +110,20 @@ absl::Status Lookup(ServiceContext& context, const v1::LookupRequest& request,
   ASSIGN_OR_RETURN(const std::vector<Key> keys, KeysOf(request));
   ASSIGN_OR_RETURN(const std::vector<absl::optional<Entry>> entries, context.store.Find(keys));
 
+  std::vector<Key> missing;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (!entries[i].has_value()) missing.push_back(keys[i]);
+  }
+  const std::vector<bool> compiling = context.dispatcher.AreInFlight(missing);
+
   response.mutable_results()->Reserve(static_cast<int>(keys.size()));
+  size_t asked = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
     v1::LookupResult& result = *response.add_results();
-    const bool compiling =
-        !entries[i].has_value() && context.dispatcher.FindCompile(keys[i]).has_value();
-    result.set_state(compiling ? v1::LookupResult::STATE_COMPILING
-                               : v1::LookupResult::STATE_ABSENT);
+    // Of a key that has an entry, FillEntries says more.
+    result.set_state(!entries[i].has_value() && compiling[asked++]
+                         ? v1::LookupResult::STATE_COMPILING
+                         : v1::LookupResult::STATE_ABSENT);
   }
   size_t used = keys.size() * kBriefResultBytes;
   FillEntries(entries, used, response);

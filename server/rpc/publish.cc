@@ -80,6 +80,7 @@ class PublishCall final : public SerialUpload<v1::PublishRequest> {
         context_.store.CommitReady(std::move(entry_), std::move(artifact), absl::nullopt));
     *response_.mutable_entry() = ToWire(committed.entry);
     response_.set_accepted(committed.accepted);
+    context_.dispatcher.Published(committed.entry);
     Record(key);
     return absl::OkStatus();
   }

@@ -52,7 +52,8 @@ struct ServiceContext {
         chunks(the_limits.chunk_budget_bytes),
         reads(8),
         commits(8),
-        control(2) {}
+        control(2),
+        checks(2) {}
 
   Store& store;
   CompileDispatcher& dispatcher;
@@ -62,11 +63,13 @@ struct ServiceContext {
   ChunkPool chunks;
   VerifiedArtifacts verified;
 
-  // Three pools, so that lookups and fetches never wait behind somebody's fsync, nor a worker's
-  // heartbeat behind either. Last: they finish before the rest goes.
+  // Pools of their own, so that lookups and fetches never wait behind somebody's fsync, nor a
+  // worker's heartbeat behind either, nor anything behind the check of a huge graph. Last: they
+  // finish before the rest goes; checks first, which end on commits.
   Executor reads;
   Executor commits;
   Executor control;
+  Executor checks;
 };
 
 }  // namespace neffcache

@@ -139,6 +139,7 @@ class CompileDispatcher {
    public:
     virtual ~Call() = default;
     // The graph that a NeedGraphEvent asked for. An error ends this wait, and no event follows.
+    // OK also when the wait has ended already, as its last event says.
     // INVALID_ARGUMENT when its fingerprint is not the order's (the dispatcher computes it), or it
     // cannot be compiled elsewhere; the next waiting client is asked then. RESOURCE_EXHAUSTED: the
     // disk is full; the other waiting clients are refused, too.
@@ -152,6 +153,11 @@ class CompileDispatcher {
 
   // Events come through `listener`, possibly before this returns.
   virtual std::unique_ptr<Call> Begin(CompileOrder order, Listener listener) = 0;
+
+  // The key holds this artifact from somebody else than a worker, committed by now: whoever waits
+  // gets it, and the compile ends; a worker that runs it loses its lease. Nothing happens when a
+  // result is being stored already: its waiters are told then.
+  virtual void Published(const Entry& entry) = 0;
 
   // `link` is used until RemoveWorker(id) returns, and may be before this returns.
   // INVALID_ARGUMENT: the offer is empty.
@@ -167,6 +173,10 @@ class CompileDispatcher {
 
   virtual std::vector<CompileView> ListCompiles() const = 0;
   virtual absl::optional<CompileView> FindCompile(const Key& key) const = 0;
+  // For each key whether FindCompile() finds it, at a fraction of the cost.
+  virtual std::vector<bool> AreInFlight(absl::Span<const Key> keys) const = 0;
+  // Of what ListCompiles() lists, in no order.
+  virtual std::vector<Key> KeysInFlight() const = 0;
   virtual std::vector<WorkerView> ListWorkers() const = 0;
   virtual std::vector<Toolchain> ListToolchains() const = 0;
   virtual DispatchCounts Count() const = 0;

@@ -72,10 +72,14 @@ absl::Status LiveDispatcher::Start() {
 
   int learnt = 0;
   std::vector<Entry> past;
-  RETURN_IF_ERROR(store_.ForEachEntry([&](const Entry& entry) {
-    if (entry.ready() != nullptr) past.push_back(entry);
-    return ++learnt < kLearntEntries;
-  }));
+  // Only expectations come of it: an entry that cannot be read does not keep a daemon from
+  // starting.
+  store_
+      .ForEachEntry([&](const Entry& entry) {
+        if (entry.ready() != nullptr) past.push_back(entry);
+        return ++learnt < kLearntEntries;
+      })
+      .IgnoreError();
 
   {
     absl::MutexLock lock(&mutex_);

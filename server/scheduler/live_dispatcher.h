@@ -42,6 +42,8 @@ class LiveDispatcher final : public CompileDispatcher {
 
   std::unique_ptr<Call> Begin(CompileOrder order, Listener listener) override;
 
+  void Published(const Entry& entry) override;
+
   absl::StatusOr<WorkerId> AddWorker(WorkerOffer offer, WorkerLink& link) override;
   void RemoveWorker(WorkerId worker) override;
   void Heartbeat(WorkerId worker, absl::Span<const LeaseProgress> progress) override;
@@ -51,6 +53,8 @@ class LiveDispatcher final : public CompileDispatcher {
 
   std::vector<CompileView> ListCompiles() const override;
   absl::optional<CompileView> FindCompile(const Key& key) const override;
+  std::vector<bool> AreInFlight(absl::Span<const Key> keys) const override;
+  std::vector<Key> KeysInFlight() const override;
   std::vector<WorkerView> ListWorkers() const override;
   std::vector<Toolchain> ListToolchains() const override;
   DispatchCounts Count() const override;
@@ -97,6 +101,10 @@ class LiveDispatcher final : public CompileDispatcher {
   absl::Status GraphArrived(CallerId caller, StagedContent graph);
   // Keeps the graph of a caller that was asked for it, and queues the compile.
   absl::Status KeepGraph(CallerId caller, const QueuedCompile& queued, StagedContent graph);
+  // False when the compile has ended meanwhile; its successor may be being looked up.
+  bool AwaitsGraph(const Key& key) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Takes what was queued after its artifact was published out of the store's queue.
+  void DropIfAnswered(const Key& key);
   void Leave(CallerId caller);
 
   // --- Results (live_results.cc)

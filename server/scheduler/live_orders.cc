@@ -110,7 +110,8 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
   const Key& key = order.key;
   while (true) {
     const absl::StatusOr<Entry> entry = store_.Find(key);
-    if (absl::IsNotFound(entry.status())) break;
+    // An entry that is lost is as good as none: the commit of the next compile replaces it.
+    if (absl::IsNotFound(entry.status()) || absl::IsDataLoss(entry.status())) break;
     if (!entry.ok()) return RefuseAll(key, entry.status());
     if (Answer(*entry)) return;
     const absl::Status forgotten = store_.ForgetFailure(key);
@@ -145,6 +146,19 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
     } else {
       scheduler_.NeedGraph(key, Now());
     }
+    CarryOut(delivery);
+  }
+  delivery.Deliver();
+  // Published() leaves a compile alone that is being looked up: what came meanwhile is seen here.
+  if (const absl::StatusOr<Entry> entry = store_.Find(key); entry.ok()) Published(*entry);
+}
+
+void LiveDispatcher::Published(const Entry& entry) {
+  if (entry.ready() == nullptr) return;
+  Delivery delivery;
+  {
+    absl::MutexLock lock(&mutex_);
+    TellLast(scheduler_.Published(entry.key, Now()), ReadyEvent{entry, false}, delivery);
     CarryOut(delivery);
   }
   delivery.Deliver();
@@ -230,12 +244,8 @@ absl::Status LiveDispatcher::GraphArrived(CallerId caller, StagedContent graph) 
   {
     absl::MutexLock lock(&mutex_);
     const Compile* compile = scheduler_.WaitedFor(caller);
-    if (compile == nullptr) {
-      if (stopping_) return absl::UnavailableError("the daemon is stopping");
-      return absl::FailedPreconditionError("the graph is not awaited: the wait has ended");
-    }
-    // Another's graph came first: this one is not needed any more.
-    if (compile->state != State::kNeedsGraph) return absl::OkStatus();
+    // The wait has ended (the last event says how), or another's graph came first.
+    if (compile == nullptr || compile->state != State::kNeedsGraph) return absl::OkStatus();
     if (compile->asked != caller) {
       return absl::FailedPreconditionError("the graph was not asked for");
     }
@@ -254,22 +264,40 @@ absl::Status LiveDispatcher::KeepGraph(CallerId caller, const QueuedCompile& que
                                        StagedContent graph) {
   graph.ReleaseUncompressed();
   if (absl::Status kept = store_.Enqueue(queued, std::move(graph)); !kept.ok()) {
+    Delivery delivery;
     {
-      // The sender hears it from the status that is returned.
       absl::MutexLock lock(&mutex_);
+      // The sender hears it from the status that is returned.
       calls_.erase(caller);
+      // The others' copies would meet the same store.
+      if (AwaitsGraph(queued.key))
+        TellLast(scheduler_.End(queued.key), RefusedEvent{kept}, delivery);
     }
-    RefuseAll(queued.key, kept);  // The others' copies would meet the same store.
+    delivery.Deliver();
     return kept;
   }
   Delivery delivery;
+  bool wanted = true;
   {
     absl::MutexLock lock(&mutex_);
-    scheduler_.GraphKept(queued, Now());
+    wanted = AwaitsGraph(queued.key);
+    if (wanted) scheduler_.GraphKept(queued, Now());
     CarryOut(delivery);
   }
   delivery.Deliver();
+  if (!wanted) DropIfAnswered(queued.key);
   return absl::OkStatus();
+}
+
+bool LiveDispatcher::AwaitsGraph(const Key& key) const {
+  const Compile* compile = scheduler_.Find(key);
+  return compile != nullptr && compile->state == State::kNeedsGraph;
+}
+
+void LiveDispatcher::DropIfAnswered(const Key& key) {
+  const absl::StatusOr<Entry> entry = store_.Find(key);
+  // When it fails, the next start drops it.
+  if (entry.ok() && entry->ready() != nullptr) store_.Dequeue(key).IgnoreError();
 }
 
 void LiveDispatcher::Leave(CallerId caller) {

@@ -25,6 +25,11 @@ CompileView::State ToView(State state) {
   return CompileView::State::kQueued;
 }
 
+// An order that the store may yet answer is no compile.
+bool Shown(const Compile& compile) {
+  return compile.state != State::kLookingUp;
+}
+
 }  // namespace
 
 CompileView LiveDispatcher::ViewOf(const Compile& compile) const {
@@ -50,8 +55,7 @@ std::vector<CompileView> LiveDispatcher::ListCompiles() const {
   absl::MutexLock lock(&mutex_);
   std::vector<CompileView> views;
   for (const Compile* compile : scheduler_.InOrder()) {
-    // An order that the store may yet answer is no compile.
-    if (compile->state != State::kLookingUp) views.push_back(ViewOf(*compile));
+    if (Shown(*compile)) views.push_back(ViewOf(*compile));
   }
   return views;
 }
@@ -59,8 +63,27 @@ std::vector<CompileView> LiveDispatcher::ListCompiles() const {
 absl::optional<CompileView> LiveDispatcher::FindCompile(const Key& key) const {
   absl::MutexLock lock(&mutex_);
   const Compile* compile = scheduler_.Find(key);
-  if (compile == nullptr || compile->state == State::kLookingUp) return absl::nullopt;
+  if (compile == nullptr || !Shown(*compile)) return absl::nullopt;
   return ViewOf(*compile);
+}
+
+std::vector<bool> LiveDispatcher::AreInFlight(absl::Span<const Key> keys) const {
+  std::vector<bool> in_flight(keys.size());
+  absl::MutexLock lock(&mutex_);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const Compile* compile = scheduler_.Find(keys[i]);
+    in_flight[i] = compile != nullptr && Shown(*compile);
+  }
+  return in_flight;
+}
+
+std::vector<Key> LiveDispatcher::KeysInFlight() const {
+  absl::MutexLock lock(&mutex_);
+  std::vector<Key> keys;
+  scheduler_.ForEach([&](const Compile& compile) {
+    if (Shown(compile)) keys.push_back(compile.key);
+  });
+  return keys;
 }
 
 std::vector<WorkerView> LiveDispatcher::ListWorkers() const {

@@ -84,6 +84,10 @@ class Scheduler {
   // Forgets the compile, which the store has an answer for or which is refused; returns who waited.
   // Must not be called for a compile that is leased.
   std::vector<CallerId> End(const Key& key);
+  // The same for an answer that came from elsewhere, also when the compile is leased: then its
+  // worker loses the lease. Nothing for a compile that somebody looks up, or whose result is being
+  // stored: whoever does so finds the answer.
+  std::vector<CallerId> Published(const Key& key, absl::Time now);
   // Learns from a compile of the past.
   void Learn(const Entry& entry);
 

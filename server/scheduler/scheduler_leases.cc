@@ -66,6 +66,23 @@ std::vector<CallerId> Scheduler::Succeeded(LeaseToken token, absl::Duration comp
   return callers;
 }
 
+std::vector<CallerId> Scheduler::Published(const Key& key, absl::Time now) {
+  Compile* compile = FindMutable(key);
+  if (compile == nullptr || compile->state == State::kLookingUp ||
+      compile->state == State::kCommitting || compile->state == State::kEnding) {
+    return {};
+  }
+  now = At(now);
+  if (compile->state != State::kRunning) return End(key);
+  decisions_.emplace_back(Revoked{compile->lease->worker, compile->lease->token,
+                                  "somebody else published the artifact"});
+  EndLease(*compile);
+  Enter(*compile, State::kEnding, now);
+  std::vector<CallerId> callers = End(key);
+  Dispatch(now);
+  return callers;
+}
+
 void Scheduler::Failed(LeaseToken token, const Failure& failure, uint64_t peak_memory_bytes,
                        absl::Time now) {
   const auto found = leases_.find(token);

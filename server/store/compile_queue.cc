@@ -10,6 +10,20 @@
 #include "server/store/row_keys.h"
 
 namespace neffcache {
+namespace {
+
+absl::StatusOr<Key> KeyOfRow(absl::string_view row) {
+  if (row.size() == Key::kSize) return KeyAtEnd(row);
+  return absl::DataLossError(
+      absl::StrCat("reading the queue: a row's key has ", row.size(), " bytes"));
+}
+
+absl::StatusOr<QueuedCompile> DecodeRow(absl::string_view row, absl::string_view value) {
+  ASSIGN_OR_RETURN(const Key key, KeyOfRow(row));
+  return DecodeQueued(key, value);
+}
+
+}  // namespace
 
 CompileQueue::CompileQueue(Database& database, const KeptGraphs& graphs, Turns<Key>& keys,
                            std::function<void(absl::string_view)> on_step)
@@ -50,23 +64,36 @@ absl::Status CompileQueue::Dequeue(const Key& key) {
   return database_.Write(std::move(batch), Durability::kSynced);
 }
 
-absl::StatusOr<std::vector<QueuedCompile>> CompileQueue::Load() const {
+absl::StatusOr<std::vector<QueuedCompile>> CompileQueue::Load() {
   std::vector<QueuedCompile> compiles;
-  absl::Status bad_row;
+  std::vector<std::string> bad_rows;
   RETURN_IF_ERROR(
       database_.Scan(Column::kQueue, "", [&](absl::string_view row, absl::string_view value) {
-        const absl::StatusOr<Key> key = KeyAtEnd(row);
-        bad_row.Update(key.status());
-        if (!key.ok()) return true;
-        absl::StatusOr<QueuedCompile> compile = DecodeQueued(*key, value);
-        bad_row.Update(compile.status());
-        if (compile.ok()) compiles.push_back(*std::move(compile));
+        absl::StatusOr<QueuedCompile> compile = DecodeRow(row, value);
+        if (compile.ok()) {
+          compiles.push_back(*std::move(compile));
+        } else {
+          bad_rows.emplace_back(row);
+        }
         return true;
       }));
-  RETURN_IF_ERROR(bad_row);
+  for (const std::string& row : bad_rows) RETURN_IF_ERROR(Drop(row));
   std::stable_sort(compiles.begin(), compiles.end(),
                    [](const auto& a, const auto& b) { return a.queued < b.queued; });
   return compiles;
+}
+
+absl::Status CompileQueue::Drop(const std::string& row) {
+  absl::optional<Turns<Key>::Turn> turn;
+  if (const absl::StatusOr<Key> key = KeyOfRow(row); key.ok()) turn.emplace(keys_.Take(*key));
+  ASSIGN_OR_RETURN(const absl::optional<std::string> value, database_.Get(Column::kQueue, row));
+  // Queued anew meanwhile.
+  if (!value.has_value() || DecodeRow(row, *value).ok()) return absl::OkStatus();
+  Batch batch = database_.NewBatch();
+  batch.Delete(Column::kQueue, row);
+  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kSynced));
+  ++damaged_;
+  return absl::OkStatus();
 }
 
 }  // namespace neffcache

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,13 +30,19 @@ class CompileQueue {
   absl::Status Enqueue(const QueuedCompile& compile, absl::optional<StagedContent> graph);
   absl::Status Update(const QueuedCompile& compile);
   absl::Status Dequeue(const Key& key);
-  absl::StatusOr<std::vector<QueuedCompile>> Load() const;
+  // Deletes the rows that cannot be decoded: their clients ask again.
+  absl::StatusOr<std::vector<QueuedCompile>> Load();
+  // Rows found so since this was made.
+  uint64_t damaged() const { return damaged_; }
 
  private:
+  absl::Status Drop(const std::string& row);
+
   Database& database_;
   const KeptGraphs& graphs_;
   Turns<Key>& keys_;
   const std::function<void(absl::string_view)> on_step_;
+  std::atomic<uint64_t> damaged_ = 0;
 };
 
 }  // namespace neffcache

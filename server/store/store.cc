@@ -142,7 +142,7 @@ absl::Status Store::Dequeue(const Key& key) {
   return parts_->queue.Dequeue(key);
 }
 
-absl::StatusOr<std::vector<QueuedCompile>> Store::LoadQueue() const {
+absl::StatusOr<std::vector<QueuedCompile>> Store::LoadQueue() {
   return parts_->queue.Load();
 }
 
@@ -195,7 +195,7 @@ absl::StatusOr<StoreCounts> Store::Count() const {
   ASSIGN_OR_RETURN(counts.artifacts, database.Counter(kArtifactCounter));
   ASSIGN_OR_RETURN(counts.artifact_bytes, database.Counter(kArtifactBytesCounter));
   ASSIGN_OR_RETURN(counts.entries_failed, parts_->entries.CountFailed());
-  counts.damaged = parts_->artifacts.damaged();
+  counts.damaged = parts_->artifacts.damaged() + parts_->queue.damaged();
   return counts;
 }
 

@@ -54,7 +54,7 @@ struct StoreCounts {
   uint64_t entries_failed = 0;
   uint64_t artifacts = 0;
   uint64_t artifact_bytes = 0;
-  uint64_t damaged = 0;  // Found since Open.
+  uint64_t damaged = 0;  // Artifacts and queued compiles found so since Open.
 };
 
 // What a rebuild found among the record files.
@@ -134,8 +134,9 @@ class Store {
   absl::Status UpdateQueued(const QueuedCompile& compile);
   // Not an error when it is not in the queue.
   absl::Status Dequeue(const Key& key);
-  // Oldest first.
-  absl::StatusOr<std::vector<QueuedCompile>> LoadQueue() const;
+  // Oldest first. Compiles that cannot be decoded are deleted and counted as damaged: whoever waits
+  // for one asks again.
+  absl::StatusOr<std::vector<QueuedCompile>> LoadQueue();
 
   // --- Bundles and use
 

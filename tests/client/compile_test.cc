@@ -209,6 +209,35 @@ TEST_F(CompileTest, UntilQueuedReturnsWithNeitherOutcome) {
   EXPECT_FALSE(outcome->failure.has_value());
 }
 
+TEST_F(CompileTest, UntilQueuedStaysForTheGraphThatAnotherClientOwed) {
+  std::string compressed;
+  daemon_.compile = [&](grpc::ServerContext*, FakeDaemon::CompileStream* stream) {
+    v1::CompileRequest request;
+    stream->Read(&request);
+    stream->Write(QueuedAt(0));  // The other client is to send it,
+    v1::CompileEvent need;
+    need.mutable_need_graph();
+    stream->Write(need);  // and has gone.
+    while (stream->Read(&request) && request.has_graph()) compressed += request.graph().data();
+    stream->Write(QueuedAt(0));
+    return grpc::Status::OK;
+  };
+  wait_.until_queued = true;
+  const absl::StatusOr<CompileOutcome> outcome = client_->GetOrCompile(spec_, wait_);
+  daemon_.Stop();  // Its function has then returned.
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->key, Identified().key.Hex());
+  const absl::StatusOr<std::string> received = ZstdDecompress(compressed, 1000);
+  ASSERT_TRUE(received.ok()) << received.status();
+  EXPECT_EQ(*received, "the graph");
+}
+
+TEST_F(CompileTest, QueuedIsNotKeptBeforeTheDaemonSaysSo) {
+  Answer({QueuedAt(0)}, grpc::Status(grpc::StatusCode::UNAVAILABLE, "shutting down"));
+  wait_.until_queued = true;
+  EXPECT_EQ(client_->GetOrCompile(spec_, wait_).status().code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(CompileTest, ASilentDaemonIsGivenUp) {
   options_.stall_timeout = absl::Milliseconds(50);
   Connect();

@@ -34,6 +34,11 @@ class LocalToolchainTest : public ::testing::Test {
         "Metadata-Version: 2.1\nName: neuronx-cc\nVersion: " + version +
             "\n\nVersion: not this one\n");
   }
+  // Two versions, of which the compiler must say which one it is.
+  void AddTwoPackages() {
+    AddMetadata("python3.10", "2.25.1.0");
+    AddMetadata("python3.11", "2.27.5334.0+2d4f85be");
+  }
   int TimesAsked() {
     const std::string asked = ContentOf(scratch_.Path("venv/bin/asked"));
     return static_cast<int>(std::count(asked.begin(), asked.end(), '\n'));
@@ -102,8 +107,9 @@ TEST_F(LocalToolchainTest, TwoPackagesMakeItAskTheCompiler) {
   EXPECT_EQ(local->toolchain.version, "2.27.5334.0+2d4f85be");
 }
 
-TEST_F(LocalToolchainTest, TheCompilerIsAskedOnce) {
+TEST_F(LocalToolchainTest, TheCompilerAmongSeveralPackagesIsAskedOnce) {
   scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  AddTwoPackages();
   for (int i = 0; i < 3; ++i) {
     absl::StatusOr<LocalToolchain> local = FindLocalToolchain(search_);
     ASSERT_TRUE(local.ok()) << local.status();
@@ -114,6 +120,7 @@ TEST_F(LocalToolchainTest, TheCompilerIsAskedOnce) {
 
 TEST_F(LocalToolchainTest, AReplacedCompilerIsAskedAgain) {
   scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  AddTwoPackages();
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
   scratch_.WriteProgram("venv/bin/neuronx-cc",
                         "#!/bin/sh\necho 'NeuronX Compiler version 3.0.0.0+1'\n");
@@ -122,8 +129,47 @@ TEST_F(LocalToolchainTest, AReplacedCompilerIsAskedAgain) {
   EXPECT_EQ(local->toolchain.version, "3.0.0.0+1");
 }
 
+TEST_F(LocalToolchainTest, AReplacedPackageMakesItAskAgain) {
+  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  AddTwoPackages();
+  ASSERT_TRUE(FindLocalToolchain(search_).ok());
+  std::filesystem::remove_all(
+      scratch_.Path("venv/lib/python3.10/site-packages/neuronx_cc-2.25.1.0.dist-info"));
+  AddMetadata("python3.10", "2.26.1.0");
+  ASSERT_TRUE(FindLocalToolchain(search_).ok());
+  EXPECT_EQ(TimesAsked(), 2);
+}
+
+TEST_F(LocalToolchainTest, AnUpgradeInPlaceGivesTheNewPackagesVersion) {
+  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  const std::string old = AddMetadata("python3.11", "2.26.1.0");
+  ASSERT_TRUE(FindLocalToolchain(search_).ok());
+  std::filesystem::remove_all(std::filesystem::path(old).parent_path());
+  AddMetadata("python3.11", "2.28.1.0");
+  EXPECT_EQ(FindLocalToolchain(search_)->toolchain.version, "2.28.1.0");
+}
+
+TEST_F(LocalToolchainTest, AWrapperWhoseTargetChangesGivesTheNewVersion) {
+  const auto install = [&](const std::string& version) {
+    scratch_.WriteProgram(version + "/bin/neuronx-cc",
+                          "#!/bin/sh\necho 'NeuronX Compiler version " + version + "'\n");
+    std::filesystem::remove(scratch_.Path("current"));
+    std::filesystem::create_directory_symlink(scratch_.Path(version), scratch_.Path("current"));
+  };
+  search_.real_compiler = scratch_.WriteProgram(
+      "wrapped/neuronx-cc",
+      "#!/bin/sh\nexec " + scratch_.Path("current/bin/neuronx-cc") + " \"$@\"\n");
+  for (const char* version : {"2.26.1.0", "2.27.1.0"}) {
+    install(version);
+    absl::StatusOr<LocalToolchain> local = FindLocalToolchain(search_);
+    ASSERT_TRUE(local.ok()) << local.status();
+    EXPECT_EQ(local->toolchain.version, version);
+  }
+}
+
 TEST_F(LocalToolchainTest, ANoteThatOthersCouldHaveWrittenIsNotBelieved) {
   scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  AddTwoPackages();
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
   for (const auto& note : std::filesystem::directory_iterator(scratch_.Path("memory/versions"))) {
     std::filesystem::permissions(note.path(), std::filesystem::perms::all);
@@ -134,6 +180,7 @@ TEST_F(LocalToolchainTest, ANoteThatOthersCouldHaveWrittenIsNotBelieved) {
 
 TEST_F(LocalToolchainTest, AMemoryThatCannotBeWrittenIsNoTrouble) {
   scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  AddTwoPackages();
   search_.memory_directories = {"/proc/no/such/place"};
   EXPECT_TRUE(FindLocalToolchain(search_).ok());
 }

@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <stop_token>
 #include <string>
@@ -102,6 +104,18 @@ TEST_F(ChildProcessTest, ChildSeesTheGivenEnvironmentDirectoryAndAnEmptyStdin) {
   const std::string directory = std::filesystem::canonical(directory_.path()).string();
   // No core file, and no descriptor besides the standard ones (the fourth is that of ls itself).
   EXPECT_THAT(result.log, EndsWith(absl::StrCat(directory, "\n0\n4\n")));
+}
+
+// Those of gRPC take locks; in the supervisor nobody would ever release them.
+TEST_F(ChildProcessTest, StartingAChildRunsNoForkHandlers) {
+  static std::atomic<int> runs = 0;
+  ASSERT_EQ(pthread_atfork([] { ++runs; }, nullptr, nullptr), 0);
+  EXPECT_EQ(Run(Shell("exit 7")).exit_code, 7);
+  ASSERT_EQ(runs, 0);
+  const pid_t forked = fork();
+  if (forked == 0) _exit(0);
+  EXPECT_EQ(waitpid(forked, nullptr, 0), forked);
+  EXPECT_EQ(runs, 1) << "the handler does not work";
 }
 
 TEST_F(ChildProcessTest, SignalsAreToldFromExits) {

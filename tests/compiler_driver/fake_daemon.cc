@@ -20,18 +20,24 @@ constexpr uint64_t kLogLimit = 64 << 20;
 
 }  // namespace
 
-FakeDaemon::FakeDaemon() {
+FakeDaemon::FakeDaemon(const std::string& listen) {
   grpc::ServerBuilder builder;
   int port = 0;
   ApplyTransportArguments(builder);
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
 }
 
 FakeDaemon::~FakeDaemon() {
+  Stop();
+}
+
+void FakeDaemon::Stop() {
+  if (server_ == nullptr) return;
   server_->Shutdown(std::chrono::system_clock::now());
+  server_.reset();
 }
 
 v1::WorkerHello FakeDaemon::AwaitHello(int count) {

@@ -26,8 +26,12 @@ class FakeDaemon final : public v1::CompileWorker::Service {
     std::string log;  // Decompressed.
   };
 
-  FakeDaemon();
+  // Port 0: one that is free.
+  explicit FakeDaemon(const std::string& listen = "127.0.0.1:0");
   ~FakeDaemon() override;
+
+  // Frees the port.
+  void Stop();
 
   const std::string& address() const { return address_; }
 

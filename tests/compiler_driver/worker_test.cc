@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler_driver/toolchain_table.h"
+#include "io/zstd.h"
 #include "tests/compiler_driver/fake_daemon.h"
 #include "tests/compiler_driver/test_directory.h"
 
@@ -113,6 +114,14 @@ TEST_F(WorkerTest, LeaseIsCompiledAndItsArtifactAndLogReported) {
   EXPECT_THAT(ReadFile(directory_ / "journal"), HasSubstr("--target=trn1"));
 }
 
+TEST_F(WorkerTest, AWrappedGraphIsUnwrappedForTheCompiler) {
+  Start();
+  daemon_.AwaitHello(1);
+  const FakeDaemon::Report report = Report(daemon_.Grant(ZstdCompress("a graph")));
+  ASSERT_TRUE(report.start.has_artifact()) << report.start.failure().message();
+  EXPECT_THAT(ReadFile(directory_ / "journal"), HasSubstr(Sha256Of("a graph").Hex()));
+}
+
 TEST_F(WorkerTest, LargeGraphsAndArtifactsTravelInPieces) {
   setenv("FAKE_NEURONX_CC_SIZE", "5000000", 1);
   Start();
@@ -209,7 +218,44 @@ TEST_F(WorkerTest, LeavingFinishesWhatRuns) {
   EXPECT_TRUE(daemon_.AwaitStreamEnd());
 }
 
-TEST_F(WorkerTest, DaemonCanSendItAway) {
+TEST_F(WorkerTest, DrainedWorkerFinishesWhatRunsAndWorksForTheNextDaemonOnThePort) {
+  Mode(absl::StrCat("wait-file:", directory_ / "go"));
+  Start();
+  daemon_.AwaitHello(1);
+  const uint64_t token = daemon_.Grant("a graph");
+  AwaitCompiles(1);
+  daemon_.RefuseHellos(grpc::Status(grpc::UNAVAILABLE, "the daemon is stopping"));
+  daemon_.Drain();
+  EXPECT_TRUE(daemon_.AwaitLeaving());
+  EXPECT_EQ(daemon_.reports(), 0);
+  WriteFile(directory_ / "go", "");
+  EXPECT_TRUE(Report(token).start.has_artifact());
+  EXPECT_TRUE(daemon_.AwaitStreamEnd());
+  daemon_.Stop();
+
+  FakeDaemon next(daemon_.address());
+  EXPECT_EQ(next.AwaitHello(1).name(), "tester");
+  FakeDaemon::Report report;
+  ASSERT_TRUE(next.AwaitReport(next.Grant("a graph"), report));
+  EXPECT_TRUE(report.start.has_artifact());
+}
+
+TEST_F(WorkerTest, DrainedWorkerThatIsToldToLeaveLeaves) {
+  Mode(absl::StrCat("wait-file:", directory_ / "go"));
+  Start();
+  daemon_.AwaitHello(1);
+  const uint64_t token = daemon_.Grant("a graph");
+  AwaitCompiles(1);
+  daemon_.Drain();
+  EXPECT_TRUE(daemon_.AwaitLeaving());
+  worker_->Leave();
+  WriteFile(directory_ / "go", "");
+  EXPECT_TRUE(Report(token).start.has_artifact());
+  EXPECT_TRUE(Result().ok()) << result_;
+}
+
+TEST_F(WorkerTest, DrainSendsAnEmbeddedWorkerAway) {
+  options_.embedded = true;
   Start();
   daemon_.AwaitHello(1);
   daemon_.Drain();

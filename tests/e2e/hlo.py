@@ -1,5 +1,6 @@
 """Small graphs made on the spot: real HloModuleProto bytes, without tracing."""
 
+import os
 import pathlib
 
 from jaxlib import _hlo
@@ -17,4 +18,10 @@ ENTRY main {{
 }}
 """
     path.write_bytes(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    return path
+
+
+def large(path: pathlib.Path, size: int) -> pathlib.Path:
+    """Writes what is told to be MLIR bytecode and is not looked into: bytes that do not shrink, of a key of their own."""
+    path.write_bytes(b"ML\xefR" + os.urandom(size))
     return path

@@ -1,12 +1,14 @@
-"""kill -9 of each program, before, during and after a compile: the next request succeeds and nothing is torn."""
+"""kill -9 (and SIGTERM) of each program around a compile: the next request succeeds and nothing is torn."""
 
 import hashlib
+import os
+import signal
 
 import pytest
 
 import hlo
 from cluster import Cluster, eventually
-from fake_compiler import is_alive
+from fake_compiler import VERSION, is_alive
 
 NEURON = ("--toolchain", "neuronx-cc")
 
@@ -30,6 +32,17 @@ def check_store(cluster, graphs):
         assert int.from_bytes(data[16:24], "little") == len(data) - 1024, "a NEFF cut short"
     for file in cluster.artifact_files():
         assert hashlib.sha256(file.read_bytes()).hexdigest() == file.name
+
+
+def sizes(directory):
+    """Of the files in it that are not empty."""
+    found = []
+    for path in directory.iterdir():
+        try:
+            found.append(path.stat().st_size)
+        except FileNotFoundError:  # Renamed or deleted meanwhile.
+            pass
+    return [size for size in found if size > 0]
 
 
 @pytest.fixture(params=[4096, 3 << 20], ids=["inline artifact", "artifact in a file"])
@@ -71,6 +84,24 @@ def test_daemon_killed_during_the_compile(fake_cluster, compiler, graph):
     fake_cluster.wait_for_toolchain("neuronx-cc")  # The worker has come back by itself.
     fake_cluster.ok("precompile", *NEURON, graph)
     check_store(fake_cluster, [graph])
+
+
+@pytest.mark.parametrize("compiler", [4096], indirect=True)
+def test_daemon_stopped_during_the_compile(fake_cluster, compiler, graph):
+    """SIGTERM: the worker comes back by itself, and what is not done is compiled though nobody asks again."""
+    other = hlo.add_constant(fake_cluster.directory / "other.pb", 2.0)
+    compiler.hold()
+    start_worker(fake_cluster)
+    waiting = fake_cluster.start("precompile", *NEURON, graph, other)
+    compiler.wait_for_compiles(1)
+    eventually(lambda: fake_cluster.stats()["compiles_queued"] == 1, "the other compile is queued")
+    os.kill(fake_cluster.daemon.pid, signal.SIGTERM)
+    assert waiting.wait().status == 3
+    compiler.release()
+    fake_cluster.stop_daemon()
+    fake_cluster.start_daemon()
+    eventually(lambda: len(fake_cluster.json("ls", "entries")["entries"]) == 2, "the queue is worked off")
+    check_store(fake_cluster, [graph, other])
 
 
 def test_daemon_killed_after_the_compile(fake_cluster, compiler, graph):
@@ -168,27 +199,41 @@ def test_client_killed_while_it_waits(fake_cluster, compiler, graph):
     check_store(fake_cluster, [graph])
 
 
-def test_client_killed_at_any_moment(fake_cluster, compiler):
-    """Before, in and after the upload of the graph; whatever it left behind, the next request succeeds."""
+LARGE = 64 << 20  # Takes long enough to be met on its way.
+
+
+@pytest.mark.parametrize("compiler", [4096], indirect=True)
+def test_client_killed_during_upload(fake_cluster, compiler):
+    """A graph that came in part is not queued; whoever asks next is asked for it again."""
+    flags = ("--toolchain", f"neuronx-cc={VERSION}")
+    incoming = fake_cluster.data / "tmp"
+    graphs = [hlo.large(fake_cluster.directory / f"large-{index}", LARGE) for index in range(4)]
+    for graph in graphs:
+        client = fake_cluster.start("precompile", *flags, graph)
+        eventually(lambda: sizes(incoming) or not client.running, "the upload has begun")
+        client.kill()
+        eventually(lambda: not sizes(incoming), "the daemon has put away what came")
+    assert fake_cluster.stats()["compiles_queued"] < len(graphs), "no kill fell into an upload"
     start_worker(fake_cluster)
-    for milliseconds in (0, 2, 5, 10, 20, 40):
-        graph = hlo.add_constant(fake_cluster.directory / f"after-{milliseconds}.pb", float(milliseconds))
-        client = fake_cluster.start("precompile", *NEURON, graph)
-        client.kill_after(milliseconds / 1000)
-        fake_cluster.ok("precompile", *NEURON, graph)
-        check_store(fake_cluster, [graph])
+    fake_cluster.ok("precompile", *NEURON, *graphs)
+    check_store(fake_cluster, graphs)
 
 
+@pytest.mark.parametrize("compiler", [LARGE], indirect=True)
 def test_client_killed_during_fetch_leaves_no_output(fake_cluster, compiler, graph):
     start_worker(fake_cluster)
     fake_cluster.ok("precompile", *NEURON, graph)
-    output = fake_cluster.directory / "outputs" / "out"
-    output.parent.mkdir()
-    for milliseconds in (1, 4, 8, 12, 16):
+    [entry] = fake_cluster.json("lookup", *NEURON, graph)["results"]
+    cut = []
+    for part in (0, 0.1, 0.3, 0.6):
+        output = fake_cluster.directory / f"output-{part}" / "out"
+        output.parent.mkdir()
         client = fake_cluster.start("fetch", *NEURON, graph, "-o", output)
-        client.kill_after(milliseconds / 1000)
-        [entry] = fake_cluster.json("lookup", *NEURON, graph)["results"]
+        eventually(lambda: max(sizes(output.parent), default=0) > part * LARGE or not client.running, "bytes come in")
+        client.kill()
         if output.exists():
             assert hashlib.sha256(output.read_bytes()).hexdigest() == entry["artifact"]["digest"]
-            output.unlink()
+        # Under its temporary name: what nobody was left to delete.
+        cut += [size for size in sizes(output.parent) if size < entry["artifact"]["size"]]
+    assert cut, "no kill fell into a fetch"
     check_store(fake_cluster, [graph])

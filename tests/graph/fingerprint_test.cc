@@ -95,6 +95,8 @@ TEST(FingerprintTest, ContainersWithUnknownContentAreOpaque) {
   both.Remove(1);
   both.Message(1, SmallModule());
   EXPECT_EQ(Identify(Serialize(both)).raw_reason, "it can be read as a module and as an HloProto");
+  both.Bytes(1, "a name");
+  EXPECT_EQ(Identify(Serialize(both)).raw_reason, "it can be read as a module and as an HloProto");
 }
 
 TEST(FingerprintTest, OtherFormsHaveTheirBytesHashed) {

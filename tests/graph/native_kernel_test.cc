@@ -45,6 +45,26 @@ class NativeKernelTest : public ::testing::Test {
   int reads_ = 0;
 };
 
+TEST_F(NativeKernelTest, LongConfigsOfOneSizeAreToldApart) {
+  files_ = {{"/a/k.klir", "code"}, {"/b/k.klir", "other"}};
+  const auto config = [](char fill, absl::string_view path) {
+    return absl::Base64Escape(absl::StrCat(R"({"func_name": ")", std::string(5000, fill),
+                                           R"(", "klir_binary": {"binary": ")", path, "\"}}"));
+  };
+  const auto fingerprint = [&](const std::string& first, const std::string& second) {
+    ProtoMessage module = SmallModule();
+    InstructionAt(module, 0, 2).Bytes(28, kTarget).Bytes(43, first);
+    InstructionAt(module, 0, 3).Bytes(28, kTarget).Bytes(43, second);
+    const GraphIdentity identity = Identify(module);
+    EXPECT_EQ(identity.raw_reason, "");
+    EXPECT_TRUE(identity.cacheable()) << identity.uncacheable_reason;
+    return identity.fingerprint;
+  };
+  const Fingerprint base = fingerprint(config('x', "/a/k.klir"), config('x', "/a/k.klir"));
+  EXPECT_NE(fingerprint(config('x', "/a/k.klir"), config('x', "/b/k.klir")), base);
+  EXPECT_NE(fingerprint(config('x', "/a/k.klir"), config('y', "/a/k.klir")), base);
+}
+
 TEST_F(NativeKernelTest, ContentStandsForThePath) {
   files_ = {{"/a/k.klir", "code"},
             {"/b/c/k.klir", "code"},
@@ -112,7 +132,7 @@ TEST_F(NativeKernelTest, WhatCannotBeCoveredIsUncacheable) {
 
 TEST_F(NativeKernelTest, WithoutAReaderNothingIsCacheable) {
   const GraphIdentity identity = IdentifyGraph(Serialize(Calling(Config("/a/k.klir")))).value();
-  EXPECT_THAT(identity.uncacheable_reason, HasSubstr("/a/k.klir cannot be read here"));
+  EXPECT_THAT(identity.uncacheable_reason, HasSubstr("/a/k.klir, which does not travel"));
   // The configuration is covered all the same.
   EXPECT_NE(identity.fingerprint,
             IdentifyGraph(Serialize(Calling(Config("/a/l.klir"))))->fingerprint);

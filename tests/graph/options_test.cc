@@ -34,8 +34,10 @@ const SpellingCase kSpellings[] = {
     {"", ""},
     {"--target trn1", "--target=trn1"},
     {"--target=trn1", "--target=trn1"},
-    {"--framework XLA --target trn2", "--framework=XLA --target=trn2"},
-    {"--target trn2 --framework XLA", "--framework=XLA --target=trn2"},
+    {"--framework XLA --target trn2", "--target=trn2"},
+    {"--target trn2 --framework=XLA", "--target=trn2"},
+    {"--target trn2 --framework=xla", "--framework=xla --target=trn2"},
+    {"--framework=XLA --framework=other", "--framework=other"},
     // Optimization level, in every spelling.
     {"-O1", "--optlevel=1"},
     {"-O 1", "--optlevel=1"},
@@ -149,6 +151,7 @@ TEST(OptionsTest, WhatTheKeyCannotCoverIsUncacheable) {
            "--enable-dge=1",                  // A switch with a value.
            "stray",                           // Another input, perhaps.
            "--target trn1 stray",             //
+           "-- x",                            //
            "--some-flag 1 2",                 //
            "--some-flag --verbose 35 2",      //
        }) {

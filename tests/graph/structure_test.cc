@@ -197,6 +197,47 @@ TEST(StructureTest, LongListsAreOneHoweverTheyArePacked) {
   }
 }
 
+// Lists that stand on the wire as they are written take a short cut; others, of equal value, do
+// not.
+TEST(StructureTest, PackedListsAreOneHoweverTheirNumbersAreSpelled) {
+  const auto with = [](uint32_t field, const std::string& packed) {
+    ProtoMessage literal = {.type = HloMessage::kLiteral, .fields = {}};
+    ProtoMessage constant = Instruction("constant", 1);
+    // The type is not told, so that the bytes are written as they are.
+    literal.type = HloMessage::kCount;
+    return IdentifyGraph(
+        Serialize(ModuleOf({constant.Message(8, literal.Bytes(field, packed))}, 1)));
+  };
+  constexpr uint32_t kPreds = 2, kS32s = 4, kS64s = 5, kU32s = 6;
+  struct Case {
+    uint32_t field;
+    std::string canonical;
+    std::vector<std::string> others;
+  };
+  const std::string minus_one = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+  const Case cases[] = {
+      {kPreds, std::string("\x00\x01", 2), {std::string("\x00\x02", 2), {"\x80\x00\x81\x00", 4}}},
+      {kS32s, "\x05", {{"\x85\x00", 2}, {"\x85\x80\x80\x80\x80\x01", 6}}},
+      {kS32s, minus_one, {"\xff\xff\xff\xff\x0f", "\xff\xff\xff\xff\x7f"}},
+      {kS32s, "\xff\xff\xff\xff\x07", {"\xff\xff\xff\xff\x17"}},
+      {kU32s, "\xff\xff\xff\xff\x0f", {minus_one, "\xff\xff\xff\xff\x1f"}},
+      {kS64s, minus_one, {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x03"}},
+      {kS64s, "\xff\xff\xff\xff\x0f", {{"\xff\xff\xff\xff\x8f\x00", 6}}},
+  };
+  for (const Case& c : cases) {
+    const GraphIdentity canonical = with(c.field, c.canonical).value();
+    EXPECT_EQ(canonical.raw_reason, "");
+    for (const std::string& other : c.others) {
+      EXPECT_EQ(with(c.field, other)->fingerprint.digest.Hex(), canonical.fingerprint.digest.Hex());
+    }
+    // A value more is another list; one cut short is no list.
+    EXPECT_NE(with(c.field, c.canonical + c.canonical)->fingerprint, canonical.fingerprint);
+    EXPECT_EQ(with(c.field, c.canonical + "\x80")->fingerprint.tag, "neffcache-raw-1");
+  }
+  EXPECT_NE(with(kS32s, minus_one)->fingerprint, with(kS64s, minus_one)->fingerprint);
+  EXPECT_NE(with(kS64s, minus_one)->fingerprint, with(kS64s, "\xff\xff\xff\xff\x0f")->fingerprint);
+}
+
 TEST(StructureTest, NumbersAreCoveredAsTheirTypeReadsThem) {
   const auto with = [](uint32_t number, uint64_t value) {
     return FingerprintOf(

@@ -55,6 +55,11 @@ TEST_F(FileTest, CommittedFileIsThereWhole) {
   EXPECT_EQ(NamesIn(directory_.path()), std::vector<std::string>{"f"});
 }
 
+TEST_F(FileTest, ANamedPipeIsRefusedAtOnce) {
+  ASSERT_EQ(mkfifo((directory_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(FileContents::Load(directory_ / "pipe"), HasCode(absl::StatusCode::kInvalidArgument));
+}
+
 TEST_F(FileTest, DroppedFileLeavesNothing) {
   {
     absl::StatusOr<AtomicFile> file = AtomicFile::Create(directory_ / "f");

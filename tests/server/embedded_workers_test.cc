@@ -108,9 +108,9 @@ TEST_F(EmbeddedWorkersTest, AKilledWorkerIsReplacedAndTheOthersAreLeftAlone) {
 }
 
 TEST_F(EmbeddedWorkersTest, StopLetsAWorkerEndByItself) {
-  Start(
-      absl::StrCat("tail -f /dev/null &\ntrap 'kill $!; echo ended > ", fifo_, "; exit 0' TERM\n") +
-      Report("ready") + "wait\n");
+  Start(absl::StrCat("tail -f /dev/null >/dev/null 2>&1 &\ntrap 'kill -KILL $!; echo ended > ",
+                     fifo_, "; exit 0' TERM\n") +
+        Report("ready") + "wait\n");
   ASSERT_EQ(NextReport(), "ready");
   workers_->Stop(absl::Seconds(20));
   EXPECT_EQ(NextReport(), "ended");

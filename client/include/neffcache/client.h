@@ -113,8 +113,9 @@ struct WaitOptions {
   CompilePurpose purpose = CompilePurpose::kTrainer;
   bool retry_failed = false;
   bool refuse_unknown_toolchain =
-      false;                  // FAILED_PRECONDITION rather than waiting for a worker to appear.
-  bool until_queued = false;  // Return as soon as it is queued, with neither set.
+      false;  // FAILED_PRECONDITION rather than waiting for a worker to appear.
+  bool until_queued =
+      false;  // Return, with neither set, once it is queued and the daemon keeps it.
   std::function<void(const CompileProgress&)> on_progress;  // Called on the waiting thread.
 };
 
@@ -128,9 +129,9 @@ struct BundleEntry {
 // decompression bomb).
 absl::StatusOr<CompileIdentity> Identify(const CompileSpec& spec);
 
-// A connection to one daemon. Thread-safe. Every call has a deadline; none retries by itself.
-// Errors: UNAVAILABLE or DEADLINE_EXCEEDED mean "compile for yourself". Not to be used across
-// fork(): gRPC is not.
+// A connection to one daemon. Thread-safe. Every call has a deadline; none retries by itself,
+// except Fetch, which resumes where it stopped. Errors: UNAVAILABLE or DEADLINE_EXCEEDED mean
+// "compile for yourself". Not to be used across fork(): gRPC is not.
 class Client {
  public:
   // Does not connect yet. INVALID_ARGUMENT: the address is malformed.

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "tests/server/rpc/server_fixture.h"
 #include "transport/limits.h"
 
@@ -294,6 +295,81 @@ TEST_F(CompileTest, TheDispatchersVerdictOnTheGraphEndsTheCall) {
   stream_->Write(Piece(ZstdCompress("other")));
   stream_->Write(GraphEnd("other"));
   EXPECT_THAT(Finish(), FailsWith(grpc::INVALID_ARGUMENT, "another fingerprint"));
+}
+
+// Graphs whose check takes until the test ends it.
+class SlowCheckTest : public CompileTest {
+ protected:
+  void SetUp() override {
+    CompileTest::SetUp();
+    dispatcher_.on_graph = [this](const StagedContent&) {
+      checked_.WaitForNotification();
+      return absl::OkStatus();
+    };
+  }
+  void TearDown() override {
+    if (!checked_.HasBeenNotified()) checked_.Notify();  // Of a test that failed.
+    CompileTest::TearDown();
+  }
+  void OpenUntilGraphIsChecked() {
+    OpenUntilGraphIsNeeded(MaterialOf("graph"));
+    stream_->Write(Piece(ZstdCompress("graph")));
+    stream_->Write(GraphEnd("graph"));
+    ASSERT_TRUE(
+        dispatcher_.Await([](const State& state) { return !state.waits[0].graphs.empty(); }));
+  }
+
+  absl::Notification checked_;
+};
+
+TEST_F(SlowCheckTest, EventsComeWhileTheGraphIsChecked) {
+  OpenUntilGraphIsChecked();
+  QueuedEvent event = Queued(0, "the graph is awaited");
+  event.kept = false;
+  dispatcher_.Tell(0, event);
+  EXPECT_EQ(Next().queued().reason(), "the graph is awaited");
+  checked_.Notify();
+  dispatcher_.Tell(0, Queued(1, ""));
+  EXPECT_EQ(Next().queued().position(), 1u);
+}
+
+TEST_F(SlowCheckTest, OtherClientsAreServedWhileGraphsAreChecked) {
+  constexpr int kUploads = 10;
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<Stream>> uploads;
+  for (int i = 0; i < kUploads; ++i) {
+    OpenUntilGraphIsNeeded(MaterialOf("graph"));
+    stream_->Write(Piece(ZstdCompress("graph")));
+    stream_->Write(GraphEnd("graph"));
+    contexts.push_back(std::move(context_));
+    uploads.push_back(std::move(stream_));
+  }
+  OpenUntilGraphIsNeeded(MaterialOf("another"));
+  checked_.Notify();
+  EXPECT_TRUE(dispatcher_.Await([](const State& state) {
+    for (int i = 0; i < kUploads; ++i) {
+      if (state.waits[i].graphs.empty()) return false;
+    }
+    return true;
+  }));
+}
+
+TEST_F(SlowCheckTest, AWaitThatEndsMeanwhileIsLeftAfterTheCheck) {
+  OpenUntilGraphIsChecked();
+  dispatcher_.Tell(0, RefusedEvent{absl::UnavailableError("stopping")});
+  EXPECT_THAT(Finish(), FailsWith(grpc::UNAVAILABLE, "stopping"));
+  EXPECT_FALSE(dispatcher_.Get([](const State& state) { return state.waits[0].left; }));
+  checked_.Notify();
+  EXPECT_TRUE(Left(0));
+}
+
+TEST_F(SlowCheckTest, AClientThatDisconnectsMeanwhileLeavesAfterTheCheck) {
+  OpenUntilGraphIsChecked();
+  context_->TryCancel();
+  EXPECT_EQ(Finish().error_code(), grpc::CANCELLED);
+  EXPECT_FALSE(dispatcher_.Get([](const State& state) { return state.waits[0].left; }));
+  checked_.Notify();
+  EXPECT_TRUE(Left(0));
 }
 
 TEST_F(CompileTest, AGraphAboveTheLimitIsRefusedBeforeItFillsTheDisk) {

@@ -47,6 +47,7 @@ class FakeDispatcher final : public CompileDispatcher {
     std::map<LeaseToken, Lease> leases;
     std::vector<Finished> finished;
     std::map<Key, CompileView> compiles;
+    std::vector<Key> published;
     bool shut_down = false;
   };
 
@@ -98,6 +99,10 @@ class FakeDispatcher final : public CompileDispatcher {
       for (const CompileEvent& event : on_begin(order)) listener(event);
     }
     return std::make_unique<FakeCall>(*this, index);
+  }
+
+  void Published(const Entry& entry) override {
+    Set([&](State& state) { state.published.push_back(entry.key); });
   }
 
   absl::StatusOr<WorkerId> AddWorker(WorkerOffer offer, WorkerLink& link) override {
@@ -154,6 +159,20 @@ class FakeDispatcher final : public CompileDispatcher {
     const auto it = state_.compiles.find(key);
     if (it == state_.compiles.end()) return absl::nullopt;
     return it->second;
+  }
+  std::vector<bool> AreInFlight(absl::Span<const Key> keys) const override {
+    return Get([&](const State& state) {
+      std::vector<bool> in_flight;
+      for (const Key& key : keys) in_flight.push_back(state.compiles.contains(key));
+      return in_flight;
+    });
+  }
+  std::vector<Key> KeysInFlight() const override {
+    return Get([](const State& state) {
+      std::vector<Key> keys;
+      for (const auto& [key, view] : state.compiles) keys.push_back(key);
+      return keys;
+    });
   }
   std::vector<WorkerView> ListWorkers() const override {
     return Get([](const State& state) {

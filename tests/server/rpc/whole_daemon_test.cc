@@ -127,6 +127,21 @@ class WholeDaemonTest : public ServerTest {
     return status;
   }
 
+  grpc::Status Publish(const std::string& graph, const std::string& artifact) {
+    v1::PublishResponse response;
+    auto context = Call();
+    auto writer = cache_->Publish(context.get(), &response);
+    v1::PublishRequest request;
+    *request.mutable_start()->mutable_material() = ToWire(MaterialOf(graph));
+    *request.mutable_start()->mutable_artifact() =
+        ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+    writer->Write(request);
+    request.set_data(artifact);
+    writer->Write(request);
+    writer->WritesDone();
+    return writer->Finish();
+  }
+
   std::unique_ptr<CompileDispatcher> live_;
 };
 
@@ -204,6 +219,53 @@ TEST_F(WholeDaemonTest, AGraphWithAnotherFingerprintIsRefused) {
   ASSERT_TRUE(client.Next());
   Upload(client, "another graph");
   EXPECT_EQ(client.ToTheEnd().error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST_F(WholeDaemonTest, WhoeverWaitsGetsWhatSomebodyPublishes) {
+  const std::string graph = "a graph";
+  Client first = Ask(graph);
+  ASSERT_TRUE(first.Next());
+  ASSERT_TRUE(first.event.has_need_graph());
+  Client second = Ask(graph);
+  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  Upload(first, graph);
+  ASSERT_TRUE(first.Next());
+  ASSERT_TRUE(first.event.has_queued());  // And stays so: there is no worker.
+  Client asked = Ask("a graph that nobody has sent");
+  ASSERT_TRUE(asked.Next());
+  ASSERT_TRUE(asked.event.has_need_graph());
+
+  ASSERT_TRUE(Publish(graph, "compiled at home").ok());
+  for (Client* client : {&first, &second}) {
+    EXPECT_TRUE(client->ToTheEnd().ok());
+    EXPECT_EQ(client->event.ready().entry().ready().digest(), Sha256Of("compiled at home").bytes());
+  }
+  ASSERT_TRUE(Publish("a graph that nobody has sent", "too").ok());
+  EXPECT_TRUE(asked.ToTheEnd().ok());
+  EXPECT_TRUE(asked.event.has_ready());
+  EXPECT_EQ(Stats().compiles_queued(), 0u);
+}
+
+TEST_F(WholeDaemonTest, AWorkerStopsACompileWhoseArtifactSomebodyPublishes) {
+  const std::string graph = "a graph";
+  Client client = Ask(graph);
+  ASSERT_TRUE(client.Next());
+  Upload(client, graph);
+  Worker worker = Connect("w1");
+  ASSERT_TRUE(TakeLease(worker));
+  ASSERT_TRUE(Publish(graph, "compiled at home").ok());
+  EXPECT_TRUE(client.ToTheEnd().ok());
+  EXPECT_EQ(client.event.ready().entry().ready().digest(), Sha256Of("compiled at home").bytes());
+  v1::DaemonMessage message;
+  ASSERT_TRUE(worker.stream->Read(&message));
+  EXPECT_EQ(message.revoked().token(), worker.lease.token());
+  bool committed = false;
+  EXPECT_THAT(Finish(worker, "late", committed), FailsWith(grpc::FAILED_PRECONDITION, "void"));
+  // The slot is free for the next.
+  Client next = Ask("another graph");
+  ASSERT_TRUE(next.Next());
+  Upload(next, "another graph");
+  EXPECT_TRUE(TakeLease(worker));
 }
 
 TEST_F(WholeDaemonTest, ShutdownEndsWaitsAndDrainsWorkers) {

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "io/zstd.h"
 #include "server/scheduler/dispatcher.h"
+#include "server/store/database.h"
 
 namespace neffcache {
 
@@ -161,9 +162,20 @@ class DispatcherTest : public ::testing::Test {
   }
   // As after a crash of the daemon, as far as one process can.
   void Restart() {
+    Close();
+    Open();
+  }
+  void Close() {
     dispatcher_.reset();
     store_.reset();
-    Open();
+  }
+  // Puts a row that cannot be decoded in the place of the key's, while the store is closed.
+  void SpoilRow(Column column, const Key& key) {
+    auto database = Database::Open(directory_ + "/db", [](absl::string_view) {});
+    ASSERT_TRUE(database.ok()) << database.status();
+    Batch batch = (*database)->NewBatch();
+    batch.Put(column, key.bytes(), "\xff\xff spoilt");
+    ASSERT_TRUE((*database)->Write(std::move(batch), Durability::kSynced).ok());
   }
   void Pass(absl::Duration time) {
     now_ms_ += absl::ToInt64Milliseconds(time);

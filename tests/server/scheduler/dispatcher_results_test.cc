@@ -47,6 +47,45 @@ TEST_F(DispatcherResultsTest, LostWorkersCompileIsTakenOverAndItsLateResultRefus
   Disconnect(second);
 }
 
+TEST_F(DispatcherResultsTest, PublishedArtifactEndsTheCompileInWhateverState) {
+  const auto publish = [this](const std::string& graph) {
+    Entry entry;
+    const CompileOrder order = OrderFor(graph);
+    entry.key = order.key;
+    entry.material = order.material;
+    entry.state = Artifact{Sha256Of("published"), 9};
+    entry.created = absl::Now();
+    const auto committed =
+        store_->CommitReady(entry, Stage(ContentKind::kArtifact, "published"), absl::nullopt);
+    ASSERT_TRUE(committed.ok()) << committed.status();
+    dispatcher_->Published(committed->entry);
+  };
+  RecordingClient asked, queued, runs;
+  Begin(asked, OrderFor("asked"));
+  BeginWithGraph(runs, "runs");
+  RecordingWorker worker;
+  Connect(worker);
+  const Lease lease = worker.AwaitLease();
+  BeginWithGraph(queued, "queued");
+  EXPECT_THAT(dispatcher_->AreInFlight({OrderFor("asked").key, OrderFor("none").key, lease.key}),
+              ElementsAre(true, false, true));
+  EXPECT_THAT(dispatcher_->KeysInFlight(), SizeIs(3));
+
+  publish("asked");
+  publish("queued");
+  publish("runs");
+  for (const RecordingClient* client : {&asked, &queued, &runs}) {
+    EXPECT_EQ(client->Await<ReadyEvent>().entry.ready()->digest, Sha256Of("published"));
+  }
+  EXPECT_THAT(worker.revoked(), ElementsAre(lease.token));
+  EXPECT_EQ(FinishReady(worker, lease.token, "late").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(dispatcher_->ListCompiles(), IsEmpty());
+  EXPECT_THAT(*store_->LoadQueue(), IsEmpty());
+  EXPECT_EQ(dispatcher_->ListWorkers()[0].busy, 0u);
+  Disconnect(worker);
+}
+
 TEST_F(DispatcherResultsTest, SilentWorkerIsToldThatItsLeaseIsOver) {
   RecordingWorker worker;
   Connect(worker);
