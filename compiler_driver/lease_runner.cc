@@ -147,7 +147,9 @@ absl::Status LeaseRunner::Run(HeldLease& held) const {
     committed = held.calls->Finish(lease, NotCompiled(committed.status()), stop);
   }
   if (committed.ok()) {
-    if (!*committed) spdlog::info("{} already had a result, which stays", Short(lease));
+    if (!*committed && outcome.artifact() != nullptr) {
+      spdlog::info("{} already had an artifact, which stays", Short(lease));
+    }
     return offer;
   }
   if (stop.stop_requested() || absl::IsFailedPrecondition(committed.status())) {
