@@ -42,7 +42,6 @@ Published Publish(v1::GraphCache::Stub& stub, uint64_t seed, absl::string_view a
   material.mutable_fingerprint()->set_tag("neffcache-raw-1");
   material.mutable_fingerprint()->set_digest(
       std::string(Sha256Of(absl::StrCat("graph ", seed)).bytes()));
-  material.add_options("--framework=XLA");
   material.add_options("--target=trn1");
   material.mutable_toolchain()->set_name("neuronx-cc");
   material.mutable_toolchain()->set_version("2.27.5334.0+2d4f85be");
