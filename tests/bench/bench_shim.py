@@ -19,7 +19,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
 from cluster import SHIM, Cluster  # noqa: E402
-from fake_compiler import FakeCompiler  # noqa: E402
+from fake_compiler import VERSION, FakeCompiler  # noqa: E402
 
 # With its header, an artifact of 1 MB.
 PAYLOAD_BYTES = 1_000_000 - 1024
@@ -79,6 +79,11 @@ def main() -> None:
             away = compiler.shim_environment(NEFFCACHE_DAEMON="127.0.0.1:1", **direct)
             shim = str(SHIM)
             real = str(compiler.directory / "neuronx-cc")
+
+            # As pip lays it out: the version is read here, not asked of a compiler that takes seconds to start.
+            metadata = directory / f"lib/python3.11/site-packages/neuronx_cc-{VERSION}.dist-info/METADATA"
+            metadata.parent.mkdir(parents=True)
+            metadata.write_text(f"Metadata-Version: 2.1\nName: neuronx-cc\nVersion: {VERSION}\n")
 
             run(shim, words, trainer)  # The one compile.
             compiled = len(compiler.compiles())
