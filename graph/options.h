@@ -30,9 +30,9 @@ using FileExists = std::function<bool(const std::string& path)>;
 // Normalizes `flags` (argv without program, sub-command, input) for the toolchain of this name.
 //
 // For the neuronx-cc family: "--k v" is "--k=v", aliases are folded (-O1, -lnc, NEMO), the last one
-// wins, output, log and verbosity flags and the wrapper's own are dropped, and --framework=XLA, which
-// workers always say. Defaults are never filled in. Other toolchains' flags are kept as they are. Idempotent: normalizing `arguments`
-// gives them back.
+// wins, output, log and verbosity flags and the wrapper's own are dropped, and --framework=XLA,
+// which workers always say. Defaults are never filled in. Other toolchains' flags are kept as they
+// are. Idempotent: normalizing `arguments` gives them back.
 //
 // A token that is not understood and names a file makes the compile uncacheable, since the file's
 // content is not in the key; only a caller that gives `file_exists` has that checked. Pure without.

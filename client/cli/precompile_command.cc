@@ -132,12 +132,13 @@ class Precompile {
     return item.result->compiled ? "compiled" : "hit";
   }
 
-  // What the compile took, then or now; for a failure, how long it took to learn of it.
+  // What the compile took, or what a hit saved; for a failure, how long it took to learn of it.
   static std::string TimeOf(const CompileBatch::Item& item) {
     if (!item.result.ok()) return "-";
     if (item.result->failure.has_value()) return DurationText(item.took);
     const absl::Duration time = item.result->compile_time;
-    return time == absl::ZeroDuration() ? "-" : DurationText(time);
+    if (time == absl::ZeroDuration()) return "-";
+    return item.result->compiled ? DurationText(time) : absl::StrCat("saved ", DurationText(time));
   }
 
   void ShowGraphs(const CompileBatch& batch) {
