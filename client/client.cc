@@ -90,6 +90,7 @@ class DaemonClient final : public Client {
   absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ListToolchains() override {
     ASSIGN_OR_RETURN(const std::vector<Toolchain> offered, ListToolchainsThrough(*daemon_));
     std::vector<std::pair<std::string, std::string>> toolchains;
+    toolchains.reserve(offered.size());
     for (const Toolchain& toolchain : offered) {
       toolchains.emplace_back(toolchain.name, toolchain.version);
     }

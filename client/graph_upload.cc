@@ -52,7 +52,7 @@ absl::Status UploadGraph(const std::string& path,
   ZstdCompressor compressor;
   PieceSender sender(send);
   const auto sink = [&sender](absl::string_view bytes) { return sender.Write(bytes); };
-  const auto gone_is_ok = [](absl::Status status) {
+  const auto gone_is_ok = [](const absl::Status& status) {
     return absl::IsCancelled(status) ? absl::OkStatus() : status;
   };
 
@@ -64,14 +64,14 @@ absl::Status UploadGraph(const std::string& path,
     const absl::string_view bytes(buffer.get(), n);
     hash.Update(bytes);
     if (absl::Status status = compressor.Write(bytes, sink); !status.ok()) {
-      return gone_is_ok(std::move(status));
+      return gone_is_ok(status);
     }
     size += n;
     on_bytes(size);
   }
   absl::Status status = compressor.Finish(sink);
   if (status.ok()) status = sender.Flush();
-  if (!status.ok()) return gone_is_ok(std::move(status));
+  if (!status.ok()) return gone_is_ok(status);
 
   v1::CompileRequest end;
   end.mutable_graph_end()->set_size(size);

@@ -53,7 +53,7 @@ bool IsOurs(const std::string& program, const LocalToolchainSearch& search) {
 // Empty when the path has none that is not ours.
 std::string FindOnPath(const std::string& name, const LocalToolchainSearch& search) {
   for (absl::string_view directory : absl::StrSplit(search.path, ':', absl::SkipEmpty())) {
-    const std::string program = absl::StrCat(directory, "/", name);
+    std::string program = absl::StrCat(directory, "/", name);
     if (IsExecutableFile(program) && !IsOurs(program, search)) return program;
   }
   return "";

@@ -28,6 +28,7 @@ constexpr size_t kOutputLimit = size_t{64} << 10;
 // Pointers for exec, valid as long as the strings are.
 std::vector<char*> Pointers(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);  // And the null that ends it.
   for (std::string& string : strings) pointers.push_back(string.data());
   return pointers;
 }

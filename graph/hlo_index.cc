@@ -16,8 +16,8 @@
 namespace neffcache {
 namespace {
 
-absl::Status Malformed(std::string why) {
-  return absl::InvalidArgumentError(std::move(why));
+absl::Status Malformed(absl::string_view why) {
+  return absl::InvalidArgumentError(why);
 }
 
 // Calls `take` with each number of a repeated field, packed or not; false when it is damaged. Other

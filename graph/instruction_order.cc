@@ -110,6 +110,7 @@ class Orderer {
     while (nodes.size() > 1 && effort_left_ > 0) {
       const uint32_t round = BeginRound();
       std::vector<std::pair<Digest, uint32_t>> signed_nodes;
+      signed_nodes.reserve(nodes.size());
       for (uint32_t node : nodes) signed_nodes.emplace_back(Signature(node), node);
       std::sort(signed_nodes.begin(), signed_nodes.end());
       // The signatures hold until a node is numbered that several of the cones contain.

@@ -279,9 +279,8 @@ absl::StatusOr<NormalizedOptions> NormalizeOptions(absl::string_view toolchain_n
 absl::Status CheckAllowedOptions(absl::string_view toolchain_name,
                                  absl::Span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
-    const absl::Status status = toolchain_name == "xla-cpu"
-                                    ? CheckXlaCpu(toolchain_name, argument)
-                                    : CheckGeneral(toolchain_name, argument);
+    absl::Status status = toolchain_name == "xla-cpu" ? CheckXlaCpu(toolchain_name, argument)
+                                                      : CheckGeneral(toolchain_name, argument);
     if (!status.ok()) return status;
   }
   if (IsNeuronToolchain(toolchain_name)) return CheckWords(toolchain_name, arguments);

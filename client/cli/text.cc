@@ -1,6 +1,7 @@
 #include "client/cli/text.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,7 @@ std::string BytesText(uint64_t bytes) {
 std::string DurationText(absl::Duration duration) {
   const double seconds = absl::ToDoubleSeconds(duration);
   if (seconds < 59.95) return absl::StrFormat("%.1fs", seconds);
-  const int64_t whole = static_cast<int64_t>(seconds + 0.5);
+  const int64_t whole = std::llround(seconds);
   if (whole < 3600) return absl::StrFormat("%dm%02ds", whole / 60, whole % 60);
   return absl::StrFormat("%dh%02dm", whole / 3600, whole / 60 % 60);
 }

@@ -36,6 +36,7 @@ v1::BundleKey ToWire(const EntryBatches<BundleKey>::Found& found) {
 absl::StatusOr<std::vector<v1::BundleSummary>> AllBundles(const Store& store) {
   ASSIGN_OR_RETURN(const std::vector<BundleSummary> bundles, store.ListBundles());
   std::vector<v1::BundleSummary> wire;
+  wire.reserve(bundles.size());
   for (const BundleSummary& bundle : bundles) wire.push_back(ToWire(bundle));
   return wire;
 }
@@ -70,6 +71,7 @@ grpc::ServerWriteReactor<v1::BundleKey>* StartGetBundle(ServiceContext& context,
         }
         ASSIGN_OR_RETURN(const auto found, batches->Next());
         std::vector<v1::BundleKey> wire;
+        wire.reserve(found.size());
         for (const auto& one : found) wire.push_back(ToWire(one));
         return wire;
       });
