@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "graph/background_digests.h"
 #include "graph/computation_writer.h"
 #include "graph/dropped_data.h"
 #include "graph/encoding.h"
@@ -29,7 +30,8 @@ class Describer {
   Describer(HloIndex& index, NativeKernels& kernels)
       : index_(index),
         payloads_{index.payloads, std::vector<bool>(index.payloads.size())},
-        encoder_(&payloads_),
+        long_strings_(LongLiterals(index)),
+        encoder_(&payloads_, &long_strings_),
         writer_(index, numbering_, encoder_, kernels, dropped_) {}
 
   absl::StatusOr<DescriptionDigests> Run(GraphOrder order) {
@@ -132,6 +134,7 @@ class Describer {
 
   HloIndex& index_;
   PayloadTable payloads_;
+  BackgroundDigests long_strings_;
   MessageEncoder encoder_;
   Schedule schedule_;
   Numbering numbering_;
