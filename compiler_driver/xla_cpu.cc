@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "compiler_driver/utf8.h"
 #include "compiler_driver/version_probe.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 
 namespace neffcache {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "server/store/utf8.h"
+#include "io/utf8.h"
 
 namespace neffcache {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "io/status_macros.h"
-#include "server/store/utf8.h"
+#include "io/utf8.h"
 
 namespace neffcache {
 

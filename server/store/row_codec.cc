@@ -3,9 +3,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 #include "neffcache/v1/store.pb.h"
 #include "server/store/key_material_proto.h"
-#include "server/store/utf8.h"
 
 namespace neffcache {
 namespace {
