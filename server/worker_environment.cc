@@ -11,31 +11,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "io/digest.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "local_compiler/program_search.h"
 
 namespace neffcache {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr absl::string_view kCompiler = "neuronx-cc";
-// In the directory of every shim that we install.
-constexpr absl::string_view kShimMarker = ".neffcache-shim";
-
-bool HasMarker(const fs::path& program) {
-  std::error_code error;
-  return fs::exists(program.parent_path() / std::string(kShimMarker), error);
-}
-
-bool IsRealCompiler(const fs::path& candidate, const fs::path& own_shim) {
-  std::error_code error;
-  if (access(candidate.c_str(), X_OK) != 0 || !fs::is_regular_file(candidate, error)) return false;
-  const fs::path real = fs::canonical(candidate, error);
-  return !error && real != own_shim && !HasMarker(candidate) && !HasMarker(real);
-}
 
 }  // namespace
 
@@ -48,15 +32,10 @@ absl::StatusOr<std::string> ProgramDirectory() {
 
 std::vector<std::string> DefaultToolchains(absl::string_view path,
                                            const std::string& program_directory) {
-  std::error_code error;
-  const fs::path own_shim = fs::canonical(
-      fs::path(program_directory).parent_path() / "shim" / std::string(kCompiler), error);
-  for (const absl::string_view directory : absl::StrSplit(path, ':', absl::SkipEmpty())) {
-    const fs::path candidate = fs::path(std::string(directory)) / std::string(kCompiler);
-    if (candidate.is_absolute() && IsRealCompiler(candidate, own_shim)) {
-      return {std::string(kCompiler)};
-    }
-  }
+  const absl::StatusOr<std::string> compiler =
+      FindProgram(kNeuronxCcName,
+                  {.path = std::string(path), .own_shim = ShimOfInstallation(program_directory)});
+  if (compiler.ok()) return {std::string(kNeuronxCcName)};
   return {"xla-cpu"};
 }
 
