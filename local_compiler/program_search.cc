@@ -48,6 +48,13 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name, const ProgramSea
   return absl::NotFoundError(absl::StrCat("no ", name, " on the PATH besides neffcache's shim"));
 }
 
+absl::StatusOr<std::string> ProgramDirectory() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return absl::ErrnoToStatus(error.value(), "reading /proc/self/exe");
+  return program.parent_path().string();
+}
+
 std::string ShimOfInstallation(const std::string& program_directory) {
   return fs::path(program_directory).parent_path() / "shim" / std::string(kNeuronxCcName);
 }

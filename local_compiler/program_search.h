@@ -36,6 +36,9 @@ bool IsOurShim(const std::string& program, const std::string& own_shim);
 // microseconds. NOT_FOUND: there is none.
 absl::StatusOr<std::string> FindProgram(absl::string_view name, const ProgramSearch& search);
 
+// Directory of the running program, links resolved.
+absl::StatusOr<std::string> ProgramDirectory();
+
 // Our shim beside programs in `program_directory`, in an installation as in a build tree.
 std::string ShimOfInstallation(const std::string& program_directory);
 

@@ -3,18 +3,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "io/digest.h"
 #include "io/file.h"
 #include "io/status_macros.h"
 #include "local_compiler/program_search.h"
+#include "local_compiler/usable_memory.h"
 
 namespace neffcache {
 namespace {
@@ -22,13 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 }  // namespace
-
-absl::StatusOr<std::string> ProgramDirectory() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::ErrnoToStatus(error.value(), "reading /proc/self/exe");
-  return program.parent_path().string();
-}
 
 std::vector<std::string> DefaultToolchains(absl::string_view path,
                                            const std::string& program_directory) {
@@ -40,18 +32,7 @@ std::vector<std::string> DefaultToolchains(absl::string_view path,
 }
 
 uint64_t MemoryPerWorker(uint32_t workers) {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_size = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_size <= 0 || workers == 0) return 0;
-  uint64_t memory = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size);
-  // Of cgroup v2 and v1, as a container sees its own; "max" is no number.
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    const absl::StatusOr<std::string> text = ReadWholeFile(path, 100);
-    uint64_t limit = 0;
-    if (text.ok() && absl::SimpleAtoi(*text, &limit)) memory = std::min(memory, limit);
-  }
-  return memory / 10 * 9 / workers;
+  return workers == 0 ? 0 : UsableMemory() / 10 * 9 / workers;
 }
 
 absl::StatusOr<std::string> PrepareScratch(const std::string& base, const std::string& data_dir) {
