@@ -20,6 +20,7 @@ std::string BatchProgressText(const BatchCounts& counts, absl::Duration elapsed)
   AddCount(line, counts.running, "running");
   AddCount(line, counts.queued, "queued");
   AddCount(line, counts.uploading, "uploading");
+  AddCount(line, counts.reconnecting, "waiting for the daemon to come back");
   // Hits take no time: only what was waited for tells how fast it goes.
   const size_t waited_for = counts.compiled + counts.failed + counts.submitted;
   if (waited_for > 0 && elapsed > absl::ZeroDuration()) {

@@ -107,19 +107,22 @@ absl::StatusOr<CompileOutcome> CompileBatch::Ask(Daemon& daemon, size_t index) {
         return SetPhase(index, Phase::kQueued, progress.detail);
       case CompileProgress::Phase::kRunning:
         return SetPhase(index, Phase::kRunning, "");
+      case CompileProgress::Phase::kReconnecting:
+        return SetPhase(index, Phase::kReconnecting, "");
     }
   };
   if (options.refuse_unknown_toolchain || worker_grace_ == absl::InfiniteDuration()) {
-    return CompileThrough(daemon, items_[index].spec, options);
+    return CompileThrough(daemon, items_[index].spec, options, Acquaintance::kDaemonWasThere);
   }
   options.timeout = worker_grace_;
-  absl::StatusOr<CompileOutcome> outcome = CompileThrough(daemon, items_[index].spec, options);
+  absl::StatusOr<CompileOutcome> outcome =
+      CompileThrough(daemon, items_[index].spec, options, Acquaintance::kDaemonWasThere);
   if (!absl::IsDeadlineExceeded(outcome.status())) return outcome;
   // The compile goes on meanwhile; asking again only joins it.
   options.timeout = options_.timeout;
   options.refuse_unknown_toolchain = true;
   options.retry_failed = false;  // That was heard.
-  return CompileThrough(daemon, items_[index].spec, options);
+  return CompileThrough(daemon, items_[index].spec, options, Acquaintance::kDaemonWasThere);
 }
 
 void CompileBatch::SetPhase(size_t index, Phase phase, const std::string& reason) {
@@ -166,6 +169,7 @@ BatchCounts CompileBatch::CountsLocked() const {
     counts.uploading += phase == Phase::kUploading;
     counts.queued += phase == Phase::kQueued;
     counts.running += phase == Phase::kRunning;
+    counts.reconnecting += phase == Phase::kReconnecting;
   }
   counts.reason = reason_;
   return counts;

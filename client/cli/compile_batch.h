@@ -26,7 +26,8 @@ struct BatchCounts {
   size_t uploading = 0;
   size_t queued = 0;
   size_t running = 0;
-  std::string reason;  // Why a queued one waits, when it is not just its turn.
+  size_t reconnecting = 0;  // Of which the daemon has gone away, perhaps not for long.
+  std::string reason;       // Why a queued one waits, when it is not just its turn.
 
   size_t done() const { return hits + compiled + failed + submitted; }
 };
@@ -60,7 +61,7 @@ class CompileBatch {
   BatchCounts counts() const;
 
  private:
-  enum class Phase { kWaiting, kUploading, kQueued, kRunning, kDone };
+  enum class Phase { kWaiting, kUploading, kQueued, kRunning, kReconnecting, kDone };
 
   absl::Status OpenDaemons();
   // Takes what is ready already out of the work, in one question.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/session.h"
+#include "client/wait_time.h"
 
 namespace neffcache::cli {
 namespace {
@@ -31,6 +32,20 @@ void AddGlobalOptions(CLI::App& app, Session& session) {
   app.add_option("--daemon", session.daemon_address, "The daemon's HOST:PORT")
       ->envname("NEFFCACHE_DAEMON")
       ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--reconnect",
+         [&session](const std::string& text) {
+           const absl::optional<absl::Duration> parsed = ParseWaitTime(text);
+           if (!parsed.has_value()) {
+             throw CLI::ValidationError("--reconnect",
+                                        absl::StrCat(text, " is not a duration such as 30s or 0"));
+           }
+           session.reconnect_timeout = *parsed;
+         },
+         "How long a daemon that goes away while it is waited for is tried again")
+      ->envname("NEFFCACHE_RECONNECT")
+      ->type_name("TIME")
+      ->default_str("30s");
   app.add_flag_callback(
       "--json", [&session] { session.console().UseJson(); },
       "Print one JSON document on stdout instead of text");

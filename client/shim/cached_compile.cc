@@ -117,7 +117,10 @@ Ending CompileThroughCache(Client& client, const CachedCompileOptions& options) 
   wait.purpose = CompilePurpose::kTrainer;
   wait.refuse_unknown_toolchain = options.have_compiler;
   const absl::Duration silence = LimitOfSilence(options);
-  wait.on_progress = [&](const CompileProgress&) { options.on_alive(silence); };
+  wait.on_progress = [&](const CompileProgress& progress) {
+    options.on_alive(silence);
+    options.on_progress(progress);
+  };
   options.on_alive(silence);
   absl::StatusOr<CompileOutcome> outcome = client.GetOrCompile(spec, wait);
   if (!outcome.ok()) return OnTrouble(outcome.status(), spec);

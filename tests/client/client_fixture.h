@@ -24,6 +24,7 @@ class ClientTest : public ::testing::Test {
   ClientTest() {
     options_.daemon = daemon_.address();
     options_.name = "test";
+    options_.reconnect_timeout = absl::ZeroDuration();  // Where a test is not about that.
     Connect();
     spec_.graph_path = scratch_.Write("graph.pb", "the graph");
     spec_.flags = {"--optlevel=1"};

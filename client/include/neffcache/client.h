@@ -28,6 +28,8 @@ struct ClientOptions {
   absl::Duration connect_timeout = absl::Seconds(5);
   // A download or a wait in which nothing arrives for this long is broken off (DEADLINE_EXCEEDED).
   absl::Duration stall_timeout = absl::Seconds(30);
+  // For how long a daemon that went away while a compile was waited for is tried again. Zero: not.
+  absl::Duration reconnect_timeout = absl::Seconds(30);
   // What this client calls itself in the daemon's lists; empty: "host:pid".
   std::string name;
 };
@@ -85,14 +87,15 @@ struct KeyState {
 
 // What is shown while waiting.
 struct CompileProgress {
-  enum class Phase { kUploading, kQueued, kRunning };
+  enum class Phase { kUploading, kQueued, kRunning, kReconnecting };
   Phase phase = Phase::kQueued;
+  std::string key;
   uint32_t position = 0;
-  absl::Duration elapsed;
-  absl::Duration expected;  // Zero when unknown.
+  absl::Duration elapsed;   // Of the phase.
+  absl::Duration expected;  // Zero when unknown; when reconnecting, what it gives up after.
   uint64_t memory_bytes = 0;
   std::string worker;
-  std::string detail;  // The compiler's last log line, or why it is not its turn.
+  std::string detail;  // The compiler's last log line, why it is not its turn, or what broke.
 };
 
 struct CompileOutcome {
@@ -129,9 +132,11 @@ struct BundleEntry {
 // decompression bomb).
 absl::StatusOr<CompileIdentity> Identify(const CompileSpec& spec);
 
-// A connection to one daemon. Thread-safe. Every call has a deadline; none retries by itself,
-// except Fetch, which resumes where it stopped. Errors: UNAVAILABLE or DEADLINE_EXCEEDED mean
-// "compile for yourself". Not to be used across fork(): gRPC is not.
+// A connection to one daemon. Thread-safe. Every call has a deadline. A daemon that cannot be
+// reached at first is UNAVAILABLE at once. One that goes away later, as for a restart, is waited
+// for by two calls: Fetch resumes where it stopped, and GetOrCompile asks anew for
+// `reconnect_timeout`, for the daemon's queue outlives it. Errors: UNAVAILABLE or DEADLINE_EXCEEDED
+// mean "compile for yourself". Not to be used across fork(): gRPC is not.
 class Client {
  public:
   // Does not connect yet. INVALID_ARGUMENT: the address is malformed.

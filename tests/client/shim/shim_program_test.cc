@@ -233,6 +233,7 @@ TEST_F(ShimProgramTest, WithTheDaemonGoneInTheMiddleTheCompilerRuns) {
         return grpc::Status::CANCELLED;
       });
   Connect(daemon);
+  environment_["NEFFCACHE_RECONNECT"] = "0";
   ChildProgram shim = Start(kCompile);
   ASSERT_TRUE(waiting.WaitForNotificationWithTimeout(kPatience));
   daemon.Stop();
