@@ -63,8 +63,9 @@ absl::Status CompileBatch::OpenDaemons() {
 absl::Status CompileBatch::FindHits() {
   std::vector<Key> keys;
   for (const Item& item : items_) keys.push_back(item.spec.key);
-  ASSIGN_OR_RETURN(std::vector<KeyState> states,
-                   LookupThrough(*daemons_.front(), keys, items_.front().spec.spec.bundle));
+  ASSIGN_OR_RETURN(
+      std::vector<KeyState> states,
+      LookupThrough(*daemons_.front(), keys, items_.front().spec.spec.bundle, LookupFor::kUse));
   for (size_t i = 0; i < states.size(); ++i) {
     if (states[i].state != KeyState::State::kReady) continue;
     CompileOutcome outcome;

@@ -45,7 +45,8 @@ absl::Status NotReady(const Target& target, const KeyState& state) {
 
 absl::Status FetchArtifact(Daemon& daemon, const Target& target, const std::string& output,
                            Console& console) {
-  ASSIGN_OR_RETURN(const std::vector<KeyState> states, LookupThrough(daemon, {target.key}, ""));
+  ASSIGN_OR_RETURN(const std::vector<KeyState> states,
+                   LookupThrough(daemon, {target.key}, "", LookupFor::kUse));
   const KeyState& state = states.front();
   if (state.state != KeyState::State::kReady) return NotReady(target, state);
   const ArtifactName& artifact = state.artifact;

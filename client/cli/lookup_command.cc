@@ -75,7 +75,7 @@ void RunLookup(const LookupOptions& options, Session& session) {
   absl::StatusOr<Daemon*> daemon = session.daemon();
   if (!daemon.ok()) return console.Report(daemon.status());
   const absl::StatusOr<std::vector<KeyState>> states =
-      LookupThrough(**daemon, keys, options.bundle);
+      LookupThrough(**daemon, keys, options.bundle, LookupFor::kState);
   if (!states.ok()) return console.Report(states.status());
   Show(targets, *states, console);
 }

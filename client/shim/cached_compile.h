@@ -21,7 +21,7 @@ struct Served {
 struct RepeatedFailure {
   int exit_code = 70;  // Of no meaning when there is a signal.
   int signal = 0;
-  std::string output;  // The end of what the compiler printed.
+  std::string output;  // What the compiler printed, both streams as they came.
 };
 
 // Whom a reason is for.

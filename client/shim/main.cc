@@ -132,8 +132,10 @@ class Call {
       End(EXIT_SUCCESS);
     }
     if (const auto* failure = std::get_if<RepeatedFailure>(&ending)) {
-      AppendCompilerLog(logfile, failure->output);
-      std::fwrite(failure->output.data(), 1, failure->output.size(), stderr);
+      const CompilerStreams streams = SplitStreams(failure->output);
+      AppendCompilerLog(logfile, streams.err);
+      progress.Fail(streams.out);
+      std::fwrite(streams.err.data(), 1, streams.err.size(), stderr);
       std::fflush(stderr);
       if (failure->signal != 0) EndBySignal(failure->signal);
       End(failure->exit_code);

@@ -69,7 +69,8 @@ struct CompileFailure {
   std::string message;
   int exit_code = -1;
   int signal = 0;
-  std::string log_tail;
+  std::string log_tail;     // The end of what the compiler printed.
+  bool log_is_cut = false;  // There was more: see Client::ReadLog().
   std::string worker;
   uint32_t attempts = 0;
   bool remembered = false;  // Replayed, or will be.
@@ -81,6 +82,7 @@ struct KeyState {
   ArtifactName artifact;        // When ready.
   CompileFailure failure;       // When failed.
   absl::Duration compile_time;  // Of the compile that made it; zero when unknown.
+  std::string log_digest;       // Names the kept log of the compiler; empty: none is kept.
   absl::optional<std::string>
       inline_artifact;  // The bytes, when they came with the answer (already verified).
 };
@@ -156,6 +158,9 @@ class Client {
   // renamed; a stall or break resumes where it stopped. On error nothing is left at `path`.
   // DATA_LOSS: the bytes do not have the digest.
   virtual absl::Status Fetch(const ArtifactName& artifact, const std::string& path) = 0;
+
+  // All that is kept of what the compiler printed for a key. NOT_FOUND: nothing is.
+  virtual absl::StatusOr<std::string> ReadLog(const std::string& key) = 0;
 
   // Puts what an outcome holds at `path`: the inline bytes or a Fetch.
   virtual absl::Status Save(const CompileOutcome& outcome, const std::string& path) = 0;
