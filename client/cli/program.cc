@@ -8,8 +8,10 @@
 #include <exception>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/nearest_word.h"
 #include "client/cli/session.h"
 #include "client/wait_time.h"
 
@@ -67,8 +69,30 @@ std::vector<Command> AddCommands(CLI::App& app, Session& session) {
   return commands;
 }
 
+// What stands where a command should, and is none: CLI11 only says that it was not expected.
+std::string UnknownCommand(const CLI::App& app) {
+  const CLI::App* parent = &app;
+  while (!parent->get_subcommands().empty()) parent = parent->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::App* command : parent->get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(command->get_name());
+  }
+  if (known.empty()) return "";
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (absl::StartsWith(word, "-")) continue;
+    const std::string nearest = NearestWord(word, known);
+    return absl::StrCat("there is no command \"",
+                        parent == &app ? "" : absl::StrCat(parent->get_name(), " "), word, "\"",
+                        nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?"));
+  }
+  return "";
+}
+
 // One clause out of CLI11's messages.
-std::string UsageSentence(const CLI::ParseError& error) {
+std::string UsageSentence(const CLI::App& app, const CLI::ParseError& error) {
+  if (const std::string unknown = UnknownCommand(app); !unknown.empty()) {
+    return absl::StrCat(unknown, " (see neffcache --help)");
+  }
   std::string message = error.what();
   std::replace(message.begin(), message.end(), '\n', ' ');
   return absl::StrCat("reading the command line: ", message, " (see neffcache --help)");
@@ -118,7 +142,7 @@ int RunProgram(std::vector<std::string> arguments, Console& console) {
     console.PrintHelp(absl::StrCat(kVersion, "\n"));
     return static_cast<int>(ExitStatus::kDone);
   } catch (const CLI::ParseError& error) {
-    console.Report(UsageError(UsageSentence(error)));
+    console.Report(UsageError(UsageSentence(app, error)));
     return static_cast<int>(console.Finish());
   }
   try {
