@@ -14,6 +14,7 @@
 #include "client/cli/nearest_word.h"
 #include "client/cli/session.h"
 #include "client/wait_time.h"
+#include "config/config_sections.h"
 
 namespace neffcache::cli {
 namespace {
@@ -51,12 +52,8 @@ void AddGlobalOptions(CLI::App& app, Session& session) {
   app.add_flag_callback(
       "--json", [&session] { session.console().UseJson(); },
       "Print one JSON document on stdout instead of text");
-  const char* config = std::getenv("NEFFCACHE_CONFIG");
-  const bool by_environment = config != nullptr && *config != '\0';
-  app.set_config("--config", by_environment ? config : "",
-                 "A file with these options as NAME=VALUE lines (NEFFCACHE_CONFIG)",
-                 by_environment);
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  AddConfigOption(app);
+  ReadOwnConfigSection(app, "neffcache");
   app.set_version_flag("--version", kVersion, "Print the version");
 }
 

@@ -522,6 +522,10 @@ TEST_F(CliTest, TheConfigFileAndTheEnvironmentNameTheDaemon) {
   const std::string config =
       scratch_.Write("neffcache.conf", "daemon = \"" + daemon_.address() + "\"\n");
   EXPECT_THAT(RunProgramWith({"--config", config, "stats"}).out, HasSubstr("1.2.3"));
+  const std::string shared =
+      scratch_.Write("shared.conf", "[neffcached]\ndata-dir = \"/d\"\n[neffcache]\ndaemon = \"" +
+                                        daemon_.address() + "\"\n[neffcache-worker]\nslots = 8\n");
+  EXPECT_THAT(RunProgramWith({"--config", shared, "stats"}).out, HasSubstr("1.2.3"));
   setenv("NEFFCACHE_CONFIG", config.c_str(), 1);
   EXPECT_THAT(RunProgramWith({"stats"}).out, HasSubstr("1.2.3"));
   unsetenv("NEFFCACHE_CONFIG");

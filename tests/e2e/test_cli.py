@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from cluster import BIN, clean_environment, eventually
+from cluster import BIN, Process, clean_environment, eventually
 
 
 def test_reader_that_has_enough_is_no_error(graph):
@@ -40,3 +40,31 @@ def test_interrupted_precompile_says_what_goes_on(fake_cluster, compiler, graph)
     compiler.release()
     fake_cluster.ok("precompile", "--toolchain", "neuronx-cc", graph)
     assert len(compiler.compiles()) == 1
+
+
+def test_one_config_file_serves_all_three_programs(tmp_path, compiler):
+    config = tmp_path / "neffcache.conf"
+    address = "127.0.0.1:9"
+    config.write_text(f"""
+[neffcached]
+data-dir = "{tmp_path / 'data'}"
+listen = "127.0.0.1:0"
+workers = 0
+[neffcache]
+daemon = "{address}"
+[neffcache-worker]
+daemon = "{address}"
+no-such-option = 1
+""")
+    env = compiler.environment(NEFFCACHE_CONFIG=str(config))
+    client = subprocess.run([BIN / "neffcache", "stats"], capture_output=True, text=True, env=env, check=False)
+    assert client.returncode == 3
+    assert address in client.stderr
+    worker = subprocess.run([BIN / "neffcache-worker"], capture_output=True, text=True, env=env, check=False)
+    assert worker.returncode == 2, "the worker reads its section"
+    assert "no-such-option" in worker.stderr
+    daemon = Process([BIN / "neffcached", "--address-file", tmp_path / "address"], tmp_path / "daemon.log", env)
+    try:
+        eventually((tmp_path / "address").exists, "the daemon starts with its section alone")
+    finally:
+        daemon.stop()
