@@ -27,6 +27,7 @@
 #include "compiler_driver/stop_signals.h"
 #include "compiler_driver/toolchain_table.h"
 #include "compiler_driver/worker.h"
+#include "config/config_sections.h"
 #include "io/status_macros.h"
 #include "local_compiler/program_search.h"
 #include "local_compiler/usable_memory.h"
@@ -106,8 +107,6 @@ void Declare(CLI::App& app, Flags& flags) {
       app.add_flag("--embedded", flags.embedded, "Started by a daemon, to die with it.");
   app.add_option("--parent-pid", flags.parent, "The daemon's process, with --embedded.")
       ->needs(embedded);
-  app.set_config("--config", EnvironmentVariable("NEFFCACHE_WORKER_CONFIG"),
-                 "File with these settings, as NAME=VALUE lines.");
 }
 
 absl::StatusOr<WorkerOptions> OptionsFrom(const Flags& flags) {
@@ -222,6 +221,10 @@ int Main(int argc, char** argv) {
                "neffcache-worker");
   app.set_version_flag("--version", std::string("neffcache-worker ") + NEFFCACHE_VERSION);
   Declare(app, flags);
+  // A daemon tells its own workers all on the command line: its config file is not theirs.
+  const bool embedded = std::find(argv, argv + argc, std::string("--embedded")) != argv + argc;
+  if (!embedded) AddConfigOption(app);
+  ReadOwnConfigSection(app, "neffcache-worker");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "config/config_sections.h"
 #include "server/logging.h"
 #include "server/rpc/listen_address.h"
 #include "transport/limits.h"
@@ -78,13 +79,8 @@ void Declare(CLI::App& app, RawFlags& raw) {
                "Take up the entries of record files that the index lacks, and end: for an index "
                "that was lost.")
       ->configurable(false);
-  // This CLI11 reads a config option's environment variable too late.
-  const char* config = std::getenv("NEFFCACHE_CONFIG");
-  const bool configured = config != nullptr && *config != '\0';
-  app.set_config("--config", configured ? config : "",
-                 "Read options from this INI or TOML file; default: $NEFFCACHE_CONFIG.",
-                 configured);
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  AddConfigOption(app);
+  ReadOwnConfigSection(app, "neffcached");
   app.set_version_flag("--version", absl::StrCat("neffcached ", NEFFCACHE_VERSION));
 }
 

@@ -14,7 +14,6 @@
 namespace neffcache {
 namespace {
 
-constexpr size_t kMaxLogTail = size_t{64} << 10;
 constexpr size_t kMaxLogLine = size_t{4} << 10;
 constexpr size_t kMaxMessage = size_t{4} << 10;
 

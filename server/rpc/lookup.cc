@@ -127,10 +127,12 @@ absl::Status Lookup(ServiceContext& context, const v1::LookupRequest& request,
   }
   size_t used = keys.size() * kBriefResultBytes;
   FillEntries(entries, used, response);
-  if (request.inline_limit() > 0) {
-    FillArtifacts(context, entries, request.inline_limit(), used, response);
+  if (!request.state_only()) {
+    if (request.inline_limit() > 0) {
+      FillArtifacts(context, entries, request.inline_limit(), used, response);
+    }
+    CountResults(context, keys, entries, response);
   }
-  CountResults(context, keys, entries, response);
 
   if (!request.bundle().empty() && !keys.empty()) {
     // A bundle that cannot be written (a full disk) does not take the answer away.

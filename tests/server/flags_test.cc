@@ -123,6 +123,19 @@ TEST_F(FlagsTest, TheConfigFileGivesWhatTheCommandLineDoesNot) {
   EXPECT_EQ(config.workers, 3u);
 }
 
+TEST_F(FlagsTest, TheSectionsOfTheOtherProgramsAreNotRead) {
+  const std::string path = WriteConfig(
+      "inline-limit=\"64KiB\"\n[neffcache]\ndaemon=\"cache:7433\"\n[neffcached]\n"
+      "data-dir=\"/d\"\nworkers=3\n[neffcache-worker]\nslots=8\nworkers=9\n");
+  const DaemonConfig config = ConfigOf({"--config", path.c_str()});
+  EXPECT_EQ(config.data_dir, "/d");
+  EXPECT_EQ(config.workers, 3u);
+  EXPECT_EQ(config.inline_limit_bytes, 64u << 10);
+  const std::string wrong = WriteConfig("[neffcached]\ndata-dir=\"/d\"\nwrokers=3\n");
+  EXPECT_EQ(ExitOf({"--config", wrong.c_str()}), 2);
+  EXPECT_THAT(stderr_, HasSubstr("wrokers"));
+}
+
 TEST_F(FlagsTest, AMistypedConfigKeyIsAnError) {
   const std::string path = WriteConfig("data-dir=\"/d\"\nwrokers=3\n");
   EXPECT_EQ(ExitOf({"--config", path.c_str()}), 2);
