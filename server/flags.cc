@@ -36,6 +36,7 @@ struct RawFlags {
   std::string failure_ttl = "24h";
   std::string compile_time_limit = "6h";
   std::string heartbeat_interval = "5s";
+  std::string drain_timeout = "20s";
 };
 
 void Declare(CLI::App& app, RawFlags& raw) {
@@ -71,6 +72,10 @@ void Declare(CLI::App& app, RawFlags& raw) {
       ->capture_default_str();
   app.add_option("--heartbeat-interval", raw.heartbeat_interval,
                  "How often workers report; three missed ones end their leases.")
+      ->capture_default_str();
+  app.add_option("--drain-timeout", raw.drain_timeout,
+                 "How long SIGTERM lets running compiles come to their end and be stored; a second "
+                 "one ends at once.")
       ->capture_default_str();
   app.add_option("--log-level", raw.log_level, "trace, debug, info, warning, error, critical, off.")
       ->capture_default_str();
@@ -194,6 +199,7 @@ DaemonConfig Check(const RawFlags& raw, Checker& check) {
       check.Time("compile-time-limit", raw.compile_time_limit, absl::Seconds(1));
   config.heartbeat_interval =
       check.Time("heartbeat-interval", raw.heartbeat_interval, absl::Milliseconds(50));
+  config.drain_timeout = check.Time("drain-timeout", raw.drain_timeout, absl::ZeroDuration());
   return config;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -185,8 +186,14 @@ class CompileDispatcher {
   // runs out; for tests that move the clock.
   virtual void Tick() = 0;
 
-  // Refuses new orders, tells workers to drain and ends every wait with UNAVAILABLE. The queue
-  // stays in the store.
+  // The daemon is about to end: gives no more leases, tells workers to drain, ends every wait with
+  // UNAVAILABLE and refuses new orders so, but for keys that are ready. Leases stay valid, so that
+  // what runs can be finished; the queue stays in the store. Idempotent.
+  virtual void Drain() = 0;
+  // After Drain(): returns true when no worker holds a lease any more, false at the deadline or
+  // when a stop is requested.
+  virtual bool AwaitDrained(absl::Time deadline, const std::stop_token& stop) = 0;
+  // Drain(), and tells workers to stop what they still run: it is compiled after a restart.
   virtual void Shutdown() = 0;
 };
 

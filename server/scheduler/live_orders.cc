@@ -73,14 +73,13 @@ std::unique_ptr<CompileDispatcher::Call> LiveDispatcher::Begin(CompileOrder orde
   std::unique_ptr<LiveCall> call;
   Delivery delivery;
   bool look_up = false;
+  bool draining = false;
   {
     absl::MutexLock lock(&mutex_);
     const CallerId id = next_caller_++;
     call = std::make_unique<LiveCall>(*this, id, outbox);
-    if (stopping_) {
-      delivery.Push(outbox,
-                    CompileEvent(RefusedEvent{absl::UnavailableError("the daemon is stopping")}));
-    } else {
+    draining = draining_;
+    if (!draining) {
       Waiting& waiting = calls_[id];
       waiting.outbox = outbox;
       waiting.retry_failed = order.retry_failed;
@@ -101,9 +100,21 @@ std::unique_ptr<CompileDispatcher::Call> LiveDispatcher::Begin(CompileOrder orde
       }
     }
   }
+  if (draining) delivery.Push(outbox, AnswerWhileDraining(order.key));
   delivery.Deliver();
   if (look_up) LookUp(order);
   return call;
+}
+
+absl::Status LiveDispatcher::DrainingError() {
+  return absl::UnavailableError(
+      "the daemon is draining; what is queued goes on when it is back: connect again then");
+}
+
+CompileEvent LiveDispatcher::AnswerWhileDraining(const Key& key) const {
+  absl::StatusOr<Entry> entry = store_.Find(key);
+  if (entry.ok() && entry->ready() != nullptr) return ReadyEvent{*std::move(entry), false};
+  return RefusedEvent{DrainingError()};
 }
 
 void LiveDispatcher::LookUp(const CompileOrder& order) {

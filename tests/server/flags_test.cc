@@ -58,6 +58,7 @@ TEST_F(FlagsTest, DefaultsServeLoopbackWithOneWorker) {
   EXPECT_EQ(config.inline_limit_bytes, uint64_t{1} << 20);
   EXPECT_EQ(config.failure_ttl, absl::Hours(24));
   EXPECT_EQ(config.heartbeat_interval, absl::Seconds(5));
+  EXPECT_EQ(config.drain_timeout, absl::Seconds(20));
 }
 
 TEST_F(FlagsTest, SizesAndDurationsHaveUnits) {

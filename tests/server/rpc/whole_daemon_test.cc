@@ -268,15 +268,27 @@ TEST_F(WholeDaemonTest, AWorkerStopsACompileWhoseArtifactSomebodyPublishes) {
   EXPECT_TRUE(TakeLease(worker));
 }
 
-TEST_F(WholeDaemonTest, ShutdownEndsWaitsAndDrainsWorkers) {
-  Worker worker = Connect("w1");
-  Client client = Ask("a graph");
+TEST_F(WholeDaemonTest, DrainingEndsWaitsAndTakesTheResultsOfWhatRuns) {
+  const std::string graph = "a graph";
+  Client client = Ask(graph);
   ASSERT_TRUE(client.Next());
-  live_->Shutdown();
-  EXPECT_EQ(client.ToTheEnd().error_code(), grpc::UNAVAILABLE);
+  Upload(client, graph);
+  Worker worker = Connect("w1");
+  ASSERT_TRUE(TakeLease(worker));
+  live_->Drain();
+  EXPECT_THAT(client.ToTheEnd(), FailsWith(grpc::UNAVAILABLE, "draining"));
   v1::DaemonMessage message;
   ASSERT_TRUE(worker.stream->Read(&message));
   EXPECT_TRUE(message.has_drain());
+
+  EXPECT_THAT(Ask("another graph").ToTheEnd(), FailsWith(grpc::UNAVAILABLE, "draining"));
+  bool committed = false;
+  ASSERT_TRUE(Finish(worker, "neff", committed).ok());
+  EXPECT_TRUE(committed);
+  EXPECT_TRUE(live_->AwaitDrained(absl::InfiniteFuture(), {}));
+  Client late = Ask(graph);
+  EXPECT_TRUE(late.ToTheEnd().ok());
+  EXPECT_TRUE(late.event.has_ready());
 }
 
 }  // namespace
