@@ -81,7 +81,7 @@ void Declare(CLI::App& app, RawFlags& raw) {
       ->capture_default_str();
   app.add_flag("--rebuild-index", raw.rebuild_index,
                "Take up the entries of record files that the index lacks, and end: for an index "
-               "that was lost.")
+               "that was lost. A damaged one is put aside first.")
       ->configurable(false);
   // This CLI11 reads a config option's environment variable too late.
   const char* config = std::getenv("NEFFCACHE_CONFIG");

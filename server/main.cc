@@ -115,6 +115,7 @@ absl::Status Run(const DaemonConfig& config, const sigset_t& stop) {
   store_options.data_dir = config.data_dir;
   store_options.db_dir = config.db_dir;
   store_options.inline_limit = config.inline_limit_bytes;
+  store_options.replace_damaged_database = config.rebuild_index;
   store_options.database_log = LogOfDatabase;
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::Open(store_options));
   if (config.rebuild_index) return RebuildIndex(*store);

@@ -120,9 +120,12 @@ CompileEvent LiveDispatcher::AnswerWhileDraining(const Key& key) const {
 void LiveDispatcher::LookUp(const CompileOrder& order) {
   const Key& key = order.key;
   while (true) {
-    const absl::StatusOr<Entry> entry = store_.Find(key);
-    // An entry that is lost is as good as none: the commit of the next compile replaces it.
-    if (absl::IsNotFound(entry.status()) || absl::IsDataLoss(entry.status())) break;
+    absl::StatusOr<Entry> entry = store_.Find(key);
+    if (absl::IsNotFound(entry.status()) || absl::IsDataLoss(entry.status())) {
+      entry = store_.Recall(key);
+      // An entry that is lost is as good as none: the commit of the next compile replaces it.
+      if (!entry.ok()) break;
+    }
     if (!entry.ok()) return RefuseAll(key, entry.status());
     if (Answer(*entry)) return;
     const absl::Status forgotten = store_.ForgetFailure(key);

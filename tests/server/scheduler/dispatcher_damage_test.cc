@@ -58,10 +58,25 @@ TEST_F(DispatcherDamageTest, EntryThatCannotBeReadDoesNotKeepTheDaemonFromStarti
   EXPECT_EQ(client.Count<ReadyEvent>(), 1);
 }
 
-TEST_F(DispatcherDamageTest, EntryThatCannotBeReadIsCompiledAgain) {
+TEST_F(DispatcherDamageTest, EntryThatCannotBeReadIsAnsweredFromItsRecord) {
+  Compile("graph");
+  const Digest first = store_->Find(OrderFor("graph").key)->ready()->digest;
+  Close();
+  SpoilRow(Column::kEntries, OrderFor("graph").key);
+  Open();
+  RecordingClient client;
+  Begin(client, OrderFor("graph"));
+  EXPECT_EQ(client.Await<ReadyEvent>().entry.ready()->digest, first);
+  EXPECT_EQ(client.Count<QueuedEvent>(), 0);
+}
+
+TEST_F(DispatcherDamageTest, EntryThatCannotBeReadAndHasNoRecordIsCompiledAgain) {
   Compile("graph");
   Close();
   SpoilRow(Column::kEntries, OrderFor("graph").key);
+  for (const auto& shard : std::filesystem::directory_iterator(directory_ + "/records")) {
+    std::filesystem::remove_all(shard);
+  }
   Open();
   RecordingWorker worker;
   Connect(worker);
