@@ -1,6 +1,7 @@
 #include "server/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/logging.h"
 #include "server/rpc/listen_address.h"
 #include "transport/limits.h"
@@ -17,6 +19,8 @@ namespace neffcache {
 namespace {
 
 constexpr int kUsage = 2;
+// What neffcache-worker has; a typing error must not make workers that end again and again.
+constexpr absl::string_view kWorkerToolchains[] = {"neuronx-cc", "xla-cpu", "auto"};
 
 // As typed; checked together, so that all mistakes are reported at once.
 struct RawFlags {
@@ -181,8 +185,10 @@ DaemonConfig Check(const RawFlags& raw, Checker& check) {
   config.workers = check.Count("workers", raw.workers, 1024);
   config.worker_toolchains = raw.worker_toolchains;
   for (const std::string& name : raw.worker_toolchains) {
-    if (name.empty() || name.size() > kMaxNameBytes) {
-      check.Fail("worker-toolchain", absl::StrCat("\"", name, "\" is not a name"));
+    if (std::find(std::begin(kWorkerToolchains), std::end(kWorkerToolchains), name) ==
+        std::end(kWorkerToolchains)) {
+      check.Fail("worker-toolchain", absl::StrCat("unknown toolchain \"", name, "\"; known are ",
+                                                  absl::StrJoin(kWorkerToolchains, ", ")));
     }
   }
   if (!raw.worker_memory.empty()) {

@@ -122,6 +122,8 @@ struct DispatcherOptions {
 // compile is in the store's queue before anyone is told that it is queued, and is taken up again
 // after a restart. A worker's result counts only while its lease's token is valid.
 //
+// What the store has quarantined is compiled again from the kept graph, as a rebuild.
+//
 // Listeners and links are called with no lock held, each one call at a time and in the order of
 // what was decided; by the calling thread, another caller's, or the dispatcher's own.
 //

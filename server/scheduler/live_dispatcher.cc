@@ -129,6 +129,7 @@ void LiveDispatcher::RunTimer() {
 }
 
 void LiveDispatcher::Tick() {
+  RequeueQuarantined();
   Delivery delivery;
   {
     absl::MutexLock lock(&mutex_);

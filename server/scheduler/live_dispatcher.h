@@ -117,6 +117,8 @@ class LiveDispatcher final : public CompileDispatcher {
   // Takes what was queued after its artifact was published out of the store's queue.
   void DropIfAnswered(const Key& key);
   void Leave(CallerId caller);
+  // Compiles again what was found damaged, where the graph is kept, though nobody asks.
+  void RequeueQuarantined();
 
   // --- Results (live_results.cc)
 

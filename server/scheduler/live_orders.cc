@@ -327,6 +327,18 @@ void LiveDispatcher::DropIfAnswered(const Key& key) {
   if (entry.ok() && entry->ready() != nullptr) store_.Dequeue(key).IgnoreError();
 }
 
+void LiveDispatcher::RequeueQuarantined() {
+  for (Entry& entry : store_.TakeQuarantined()) {
+    CompileOrder order;
+    order.key = entry.key;
+    order.material = std::move(entry.material);
+    order.purpose = Purpose::kRebuild;
+    // As a client would that asks and leaves: without a kept graph nothing comes of it.
+    writer_.Post(entry.key,
+                 [this, order = std::move(order)] { Begin(order, [](const CompileEvent&) {}); });
+  }
+}
+
 void LiveDispatcher::Leave(CallerId caller) {
   Delivery delivery;
   {

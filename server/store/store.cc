@@ -130,6 +130,10 @@ absl::Status Store::Quarantine(const Digest& artifact) {
   return parts_->artifacts.Quarantine(artifact);
 }
 
+std::vector<Entry> Store::TakeQuarantined() {
+  return parts_->artifacts.TakeQuarantined();
+}
+
 absl::StatusOr<Store::Committed> Store::CommitReady(Entry entry, StagedContent artifact,
                                                     absl::optional<StagedContent> log) {
   ASSIGN_OR_RETURN(absl::optional<Entry> earlier,

@@ -118,6 +118,9 @@ class Store {
   // artifact's entries are forgotten, so that the next request compiles again; a commit of the same
   // artifact brings good bytes. NOT_FOUND: there is no such artifact.
   absl::Status Quarantine(const Digest& artifact);
+  // The entries that quarantines have forgotten since the last call, for whoever compiles them
+  // again; 10 000 at most.
+  std::vector<Entry> TakeQuarantined();
 
   // --- Commits
 
