@@ -23,13 +23,14 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "compiler_driver/child_environment.h"
-#include "compiler_driver/memory_size.h"
 #include "compiler_driver/offered_toolchain.h"
 #include "compiler_driver/scratch.h"
 #include "compiler_driver/stop_signals.h"
 #include "compiler_driver/toolchain_table.h"
 #include "compiler_driver/worker.h"
 #include "io/status_macros.h"
+#include "local_compiler/program_search.h"
+#include "local_compiler/usable_memory.h"
 #include "transport/limits.h"
 
 namespace neffcache {
@@ -60,11 +61,6 @@ std::string DefaultName() {
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   return absl::StrCat(host[0] == '\0' ? "worker" : host, ":", getpid());
-}
-
-std::string ProgramDirectory() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
 std::string EnvironmentVariable(const char* name) {
@@ -165,7 +161,7 @@ absl::StatusOr<std::vector<std::unique_ptr<OfferedToolchain>>> ProbeToolchains(
   settings.neuronx_cc = flags.neuronx_cc;
   settings.xla_cpu = flags.xla_cpu;
   settings.path = EnvironmentVariable("PATH");
-  settings.program_directory = ProgramDirectory();
+  ASSIGN_OR_RETURN(settings.program_directory, ProgramDirectory());
   settings.environment = CompilerEnvironment(environ, flags.pass_environment, {});
 
   std::vector<std::string> wanted = flags.toolchains;

@@ -18,7 +18,7 @@
 #include "absl/types/optional.h"
 #include "io/file.h"
 #include "io/status_macros.h"
-#include "server/child_process.h"
+#include "server/worker_process.h"
 
 namespace neffcache {
 
@@ -60,7 +60,7 @@ class EmbeddedWorkers::Keeper {
  private:
   // One of `count` workers, running or about to be.
   struct Place {
-    absl::optional<ChildProcess> child;
+    absl::optional<WorkerProcess> child;
     absl::Time since = absl::InfinitePast();     // Running since.
     absl::Time start_at = absl::InfinitePast();  // When it is to be started.
     absl::Duration pause;
@@ -105,7 +105,7 @@ class EmbeddedWorkers::Keeper {
   void StartIfDue(size_t index) {
     Place& place = places_[index];
     if (place.child.has_value() || absl::Now() < place.start_at) return;
-    absl::StatusOr<ChildProcess> child = Spawn(index);
+    absl::StatusOr<WorkerProcess> child = Spawn(index);
     if (child.ok()) {
       spdlog::info("event=worker_started pid={}", child->pid());
       place.child = *std::move(child);
@@ -117,7 +117,7 @@ class EmbeddedWorkers::Keeper {
     NotePids();
   }
 
-  absl::StatusOr<ChildProcess> Spawn(size_t index) const {
+  absl::StatusOr<WorkerProcess> Spawn(size_t index) const {
     const std::string scratch = absl::StrCat(options_.scratch, "/", index);
     RETURN_IF_ERROR(CreateDirectories(scratch));
     std::vector<std::string> argv = {options_.program, "--daemon", options_.daemon, "--slots", "1"};
@@ -129,7 +129,7 @@ class EmbeddedWorkers::Keeper {
     }
     argv.insert(argv.end(),
                 {"--scratch", scratch, "--embedded", "--parent-pid", absl::StrCat(getpid())});
-    return ChildProcess::Spawn(argv);
+    return WorkerProcess::Spawn(argv);
   }
 
   void ReapEnded() {

@@ -20,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "local_compiler/program_search.h"
 #include "server/embedded_workers.h"
 #include "server/flags.h"
 #include "server/logging.h"

@@ -10,6 +10,7 @@
 #include "graph/fingerprint.h"
 #include "graph/options.h"
 #include "io/status_macros.h"
+#include "server/store/entry_messages.h"
 #include "transport/limits.h"
 
 namespace neffcache {
@@ -130,22 +131,11 @@ absl::StatusOr<Failure> FailureFromWire(const v1::Failure& failure, absl::string
   RETURN_IF_ERROR(CheckSize(failure.message(), absl::StrCat(field, ".message"), kMaxMessage));
   RETURN_IF_ERROR(CheckSize(failure.log_tail(), absl::StrCat(field, ".log_tail"), kMaxLogTail));
   Failure result;
-  switch (failure.failure_class()) {
-    case v1::FAILURE_CLASS_DETERMINISTIC:
-      result.failure_class = FailureClass::kDeterministic;
-      break;
-    case v1::FAILURE_CLASS_MEMORY:
-      result.failure_class = FailureClass::kMemory;
-      break;
-    case v1::FAILURE_CLASS_TRANSIENT:
-      result.failure_class = FailureClass::kTransient;
-      break;
-    case v1::FAILURE_CLASS_UNCLEAR:
-      result.failure_class = FailureClass::kUnclear;
-      break;
-    default:
-      return Invalid(absl::StrCat(field, ".failure_class"), "unknown");
+  const absl::optional<FailureClass> failure_class = FromMessage(failure.failure_class());
+  if (!failure_class.has_value()) {
+    return Invalid(absl::StrCat(field, ".failure_class"), "unknown");
   }
+  result.failure_class = *failure_class;
   result.message = failure.message();
   result.exit_code = failure.exit_code();
   result.signal = failure.signal();

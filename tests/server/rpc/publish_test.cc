@@ -9,8 +9,8 @@ class PublishTest : public ServerTest {
   static v1::PublishRequest Start(const KeyMaterial& material, absl::string_view artifact) {
     v1::PublishRequest request;
     v1::PublishStart& start = *request.mutable_start();
-    *start.mutable_material() = ToWire(material);
-    *start.mutable_artifact() = ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+    *start.mutable_material() = ToMessage(material);
+    *start.mutable_artifact() = ToMessage(Artifact{Sha256Of(artifact), artifact.size()});
     start.set_compile_time_ms(1500);
     start.set_client("node-1:1");
     return request;

@@ -154,7 +154,7 @@ TEST_F(ServerAssemblyTest, ShutdownCutsOffCallsAtTheDeadline) {
   v1::WorkerMessage hello;
   hello.mutable_hello()->set_name("w");
   hello.mutable_hello()->set_slots(1);
-  *hello.mutable_hello()->add_toolchains() = ToWire(Toolchain{"a", "1"});
+  *hello.mutable_hello()->add_toolchains() = ToMessage(Toolchain{"a", "1"});
   ASSERT_TRUE(stream->Write(hello));
   v1::DaemonMessage message;
   ASSERT_TRUE(stream->Read(&message));

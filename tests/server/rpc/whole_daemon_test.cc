@@ -46,7 +46,7 @@ class WholeDaemonTest : public ServerTest {
     Client client{Call(), nullptr, {}};
     client.stream = cache_->Compile(client.context.get());
     v1::CompileRequest request;
-    *request.mutable_start()->mutable_material() = ToWire(MaterialOf(graph));
+    *request.mutable_start()->mutable_material() = ToMessage(MaterialOf(graph));
     client.stream->Write(request);
     return client;
   }
@@ -82,7 +82,7 @@ class WholeDaemonTest : public ServerTest {
     v1::WorkerMessage message;
     v1::WorkerHello& hello = *message.mutable_hello();
     hello.set_name(name);
-    *hello.add_toolchains() = ToWire(MaterialOf("x").toolchain);
+    *hello.add_toolchains() = ToMessage(MaterialOf("x").toolchain);
     hello.set_slots(1);
     hello.set_memory_bytes(uint64_t{64} << 30);
     worker.stream->Write(message);
@@ -117,7 +117,7 @@ class WholeDaemonTest : public ServerTest {
     v1::FinishStart& start = *request.mutable_start();
     start.set_worker_id(worker.id);
     start.set_token(worker.lease.token());
-    *start.mutable_artifact() = ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+    *start.mutable_artifact() = ToMessage(Artifact{Sha256Of(artifact), artifact.size()});
     writer->Write(request);
     request.set_artifact(artifact);
     writer->Write(request);
@@ -132,9 +132,9 @@ class WholeDaemonTest : public ServerTest {
     auto context = Call();
     auto writer = cache_->Publish(context.get(), &response);
     v1::PublishRequest request;
-    *request.mutable_start()->mutable_material() = ToWire(MaterialOf(graph));
+    *request.mutable_start()->mutable_material() = ToMessage(MaterialOf(graph));
     *request.mutable_start()->mutable_artifact() =
-        ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+        ToMessage(Artifact{Sha256Of(artifact), artifact.size()});
     writer->Write(request);
     request.set_data(artifact);
     writer->Write(request);

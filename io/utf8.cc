@@ -1,4 +1,4 @@
-#include "compiler_driver/utf8.h"
+#include "io/utf8.h"
 
 #include <cstdint>
 
@@ -13,7 +13,7 @@ bool IsContinuation(char c) {
 size_t SequenceLength(absl::string_view text) {
   const auto at = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = at(0);
-  if (first < 0x80) return first == 0 ? 0 : 1;
+  if (first < 0x80) return 1;
   size_t length = 0;
   if (first >= 0xc2 && first <= 0xdf) length = 2;
   if (first >= 0xe0 && first <= 0xef) length = 3;
@@ -32,12 +32,21 @@ size_t SequenceLength(absl::string_view text) {
 
 }  // namespace
 
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string ToUtf8(absl::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
   while (!bytes.empty()) {
     const size_t length = SequenceLength(bytes);
-    if (length == 0) {
+    if (length == 0 || bytes.front() == '\0') {
       text.push_back('?');
       bytes.remove_prefix(1);
     } else {

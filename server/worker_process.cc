@@ -1,4 +1,4 @@
-#include "server/child_process.h"
+#include "server/worker_process.h"
 
 #include <signal.h>
 #include <spawn.h>
@@ -41,7 +41,7 @@ class SpawnAttributes {
 
 }  // namespace
 
-absl::StatusOr<ChildProcess> ChildProcess::Spawn(const std::vector<std::string>& argv) {
+absl::StatusOr<WorkerProcess> WorkerProcess::Spawn(const std::vector<std::string>& argv) {
   std::vector<char*> arguments;
   arguments.reserve(argv.size() + 1);
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -52,37 +52,37 @@ absl::StatusOr<ChildProcess> ChildProcess::Spawn(const std::vector<std::string>&
       posix_spawn(&pid, argv[0].c_str(), nullptr, attributes.get(), arguments.data(), environ);
   if (error != 0) return absl::ErrnoToStatus(error, absl::StrCat("starting ", argv[0]));
   // This glibc declares pidfd_open() for C only.
-  ChildProcess child(pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+  WorkerProcess child(pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
   if (!child.pidfd_.valid()) {
     return absl::ErrnoToStatus(errno, absl::StrCat("watching ", argv[0]));  // Kills it.
   }
   return child;
 }
 
-ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)) {}
 
-ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+WorkerProcess& WorkerProcess::operator=(WorkerProcess&& other) noexcept {
   if (this != &other) {
-    ChildProcess old(std::move(*this));
+    WorkerProcess old(std::move(*this));
     pid_ = std::exchange(other.pid_, 0);
     pidfd_ = std::move(other.pidfd_);
   }
   return *this;
 }
 
-ChildProcess::~ChildProcess() {
+WorkerProcess::~WorkerProcess() {
   if (pid_ == 0) return;
   Signal(SIGKILL);
   Reap();
 }
 
-void ChildProcess::Signal(int signal) const {
+void WorkerProcess::Signal(int signal) const {
   // Not reaped yet, so the number is still this process's.
   if (pid_ != 0) kill(pid_, signal);
 }
 
-std::string ChildProcess::Reap() {
+std::string WorkerProcess::Reap() {
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }

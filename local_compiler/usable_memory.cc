@@ -1,4 +1,4 @@
-#include "compiler_driver/memory_size.h"
+#include "local_compiler/usable_memory.h"
 
 #include <algorithm>
 #include <fstream>

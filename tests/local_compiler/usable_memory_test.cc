@@ -1,8 +1,8 @@
-#include "compiler_driver/memory_size.h"
+#include "local_compiler/usable_memory.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/compiler_driver/test_directory.h"
+#include "tests/local_compiler/compiler_directory.h"
 
 namespace neffcache {
 namespace {
@@ -10,12 +10,12 @@ namespace {
 class UsableMemoryTest : public ::testing::Test {
  protected:
   UsableMemoryTest() {
-    WriteFile(directory_ / "proc/meminfo", "MemTotal:       1048576 kB\nMemFree: 5 kB\n");
+    directory_.Write("proc/meminfo", "MemTotal:       1048576 kB\nMemFree: 5 kB\n");
   }
   uint64_t Usable() const { return UsableMemory(directory_ / "proc", directory_ / "cgroup"); }
 
   static constexpr uint64_t kMachine = uint64_t{1} << 30;
-  TestDirectory directory_;
+  CompilerDirectory directory_;
 };
 
 TEST_F(UsableMemoryTest, IsTheMachinesWithoutCgroup) {
@@ -23,23 +23,23 @@ TEST_F(UsableMemoryTest, IsTheMachinesWithoutCgroup) {
 }
 
 TEST_F(UsableMemoryTest, IsTheTightestOfTheCgroupsOnTheWayUp) {
-  WriteFile(directory_ / "proc/self/cgroup", "0::/pod/container\n");
-  WriteFile(directory_ / "cgroup/pod/container/memory.max", "max\n");
+  directory_.Write("proc/self/cgroup", "0::/pod/container\n");
+  directory_.Write("cgroup/pod/container/memory.max", "max\n");
   EXPECT_EQ(Usable(), kMachine);
-  WriteFile(directory_ / "cgroup/pod/memory.max", "4096000\n");
+  directory_.Write("cgroup/pod/memory.max", "4096000\n");
   EXPECT_EQ(Usable(), 4096000u);
 }
 
 TEST_F(UsableMemoryTest, CountsTheRootThatAContainerSees) {
-  WriteFile(directory_ / "proc/self/cgroup", "0::/not/visible/here\n");
-  WriteFile(directory_ / "cgroup/memory.max", "8192000\n");
+  directory_.Write("proc/self/cgroup", "0::/not/visible/here\n");
+  directory_.Write("cgroup/memory.max", "8192000\n");
   EXPECT_EQ(Usable(), 8192000u);
 }
 
 TEST_F(UsableMemoryTest, KnowsVersionOne) {
-  WriteFile(directory_ / "proc/self/cgroup", "5:cpu:/x\n4:memory:/job\n0::/\n");
-  WriteFile(directory_ / "cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  WriteFile(directory_ / "cgroup/memory/job/memory.limit_in_bytes", "123456\n");
+  directory_.Write("proc/self/cgroup", "5:cpu:/x\n4:memory:/job\n0::/\n");
+  directory_.Write("cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  directory_.Write("cgroup/memory/job/memory.limit_in_bytes", "123456\n");
   EXPECT_EQ(Usable(), 123456u);
 }
 

@@ -8,16 +8,16 @@
 
 namespace neffcache {
 
-// One child process in a process group of its own, with our environment and output, no signal
-// blocked and the default action for each. Move-only; not thread-safe. The destructor kills and
-// reaps it.
-class ChildProcess {
+// An embedded worker's process: a child in a process group of its own, with our environment and
+// output, no signal blocked and the default action for each. Move-only; not thread-safe. The
+// destructor kills and reaps it.
+class WorkerProcess {
  public:
   // `argv[0]` is the program's path. Errors name it.
-  static absl::StatusOr<ChildProcess> Spawn(const std::vector<std::string>& argv);
-  ~ChildProcess();
-  ChildProcess(ChildProcess&& other) noexcept;
-  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  static absl::StatusOr<WorkerProcess> Spawn(const std::vector<std::string>& argv);
+  ~WorkerProcess();
+  WorkerProcess(WorkerProcess&& other) noexcept;
+  WorkerProcess& operator=(WorkerProcess&& other) noexcept;
 
   int pid() const { return pid_; }
   // Becomes readable (poll) when the process ends.
@@ -28,7 +28,7 @@ class ChildProcess {
   std::string Reap();
 
  private:
-  ChildProcess(int pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  WorkerProcess(int pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
 
   int pid_ = 0;  // 0: none (any more).
   Fd pidfd_;
