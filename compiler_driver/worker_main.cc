@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "compiler_driver/child_environment.h"
@@ -109,28 +110,37 @@ void Declare(CLI::App& app, Flags& flags) {
       ->needs(embedded);
 }
 
+// Checks all values; the message has a line for each mistake.
 absl::StatusOr<WorkerOptions> OptionsFrom(const Flags& flags) {
   WorkerOptions options;
+  std::vector<std::string> mistakes;
   options.daemon = flags.daemon;
   options.name = flags.name.empty() ? DefaultName() : flags.name;
   if (options.name.size() > kMaxNameBytes) {
-    return absl::InvalidArgumentError(
+    mistakes.push_back(
         absl::StrCat("--name has ", options.name.size(), " bytes, at most ", kMaxNameBytes));
+  }
+  const std::vector<std::string> known = ToolchainNames();
+  for (const std::string& name : flags.toolchains) {
+    if (name == kAuto || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    mistakes.push_back(absl::StrCat("--toolchain: unknown toolchain \"", name, "\"; known are ",
+                                    absl::StrJoin(known, ", "), ", ", kAuto));
   }
   options.slots = flags.slots;
   options.memory_bytes = flags.memory;
   if (options.memory_bytes == 0) {
-    return absl::InvalidArgumentError("--memory is 0; say what compiles may use, e.g. 64GB");
+    mistakes.emplace_back("--memory is 0; say what compiles may use, e.g. 64GB");
   }
   options.embedded = flags.embedded;
   if (!flags.idle_exit.empty() && (!absl::ParseDuration(flags.idle_exit, &options.idle_exit) ||
                                    options.idle_exit <= absl::ZeroDuration())) {
-    return absl::InvalidArgumentError(
+    mistakes.push_back(
         absl::StrCat("--idle-exit \"", flags.idle_exit, "\" is no duration such as 10m or 90s"));
   }
   options.compiles.pass_environment = flags.pass_environment;
   options.compiles.address_space_bytes = flags.address_space;
-  return options;
+  if (mistakes.empty()) return options;
+  return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
 }
 
 absl::StatusOr<std::unique_ptr<OfferedToolchain>> ProbeOne(absl::string_view name,
@@ -244,7 +254,9 @@ int Main(int argc, char** argv) {
   }
   const absl::Status worked = Work(flags, *signals);
   if (worked.ok()) return EXIT_SUCCESS;
-  spdlog::error("{}", std::string(worked.message()));
+  for (const absl::string_view line : absl::StrSplit(worked.message(), '\n')) {
+    spdlog::error("{}", std::string(line));
+  }
   return absl::IsInvalidArgument(worked) ? kExitUsage : kExitFailed;
 }
 

@@ -34,6 +34,11 @@ class EmbeddedWorkers::Keeper {
 
   ~Keeper() { Stop(absl::ZeroDuration()); }
 
+  void Retire() {
+    absl::MutexLock lock(&mu_);
+    retired_ = true;
+  }
+
   void Stop(absl::Duration grace) {
     {
       absl::MutexLock lock(&mu_);
@@ -63,8 +68,9 @@ class EmbeddedWorkers::Keeper {
 
   void Run() {
     while (!Stopping().has_value()) {
-      for (size_t i = 0; i < places_.size(); ++i) StartIfDue(i);
-      Wait(NextStart());
+      const bool retired = Retired();
+      for (size_t i = 0; i < places_.size() && !retired; ++i) StartIfDue(i);
+      Wait(retired ? absl::InfiniteFuture() : NextStart());
       ReapEnded();
     }
     for (const Place& place : places_) {
@@ -83,6 +89,11 @@ class EmbeddedWorkers::Keeper {
     absl::MutexLock lock(&mu_);
     pids_.clear();
     ended_ = true;
+  }
+
+  bool Retired() const {
+    absl::MutexLock lock(&mu_);
+    return retired_ || kill_at_.has_value();
   }
 
   // When those that are left are killed, once Stop() was called.
@@ -129,7 +140,7 @@ class EmbeddedWorkers::Keeper {
       const int pid = place.child->pid();
       const std::string how = place.child->Reap();
       place.child.reset();
-      if (Stopping().has_value()) {
+      if (Retired()) {
         spdlog::info("event=worker_ended pid={} how=\"{}\"", pid, how);
       } else {
         if (absl::Now() - place.since >= options_.settled) place.pause = options_.first_pause;
@@ -190,6 +201,7 @@ class EmbeddedWorkers::Keeper {
 
   mutable absl::Mutex mu_;
   absl::optional<absl::Time> kill_at_ ABSL_GUARDED_BY(mu_);
+  bool retired_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<int> pids_ ABSL_GUARDED_BY(mu_);
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 
@@ -210,6 +222,10 @@ absl::StatusOr<std::unique_ptr<EmbeddedWorkers>> EmbeddedWorkers::Start(
 EmbeddedWorkers::EmbeddedWorkers(std::unique_ptr<Keeper> keeper) : keeper_(std::move(keeper)) {}
 
 EmbeddedWorkers::~EmbeddedWorkers() = default;
+
+void EmbeddedWorkers::Retire() {
+  keeper_->Retire();
+}
 
 void EmbeddedWorkers::Stop(absl::Duration grace) {
   keeper_->Stop(grace);

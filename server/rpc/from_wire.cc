@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "graph/fingerprint.h"
 #include "graph/options.h"
 #include "io/status_macros.h"
 #include "server/store/entry_messages.h"
@@ -99,6 +101,12 @@ absl::StatusOr<KeyMaterial> MaterialFromWire(const v1::KeyMaterial& material,
   RETURN_IF_ERROR(
       CheckName(material.fingerprint().tag(), absl::StrCat(fingerprint, ".tag"), Empty::kRefused));
   result.fingerprint.tag = material.fingerprint().tag();
+  // Nobody here could tell whether a graph has such a fingerprint.
+  if (!IsKnownTag(result.fingerprint.tag)) {
+    return Invalid(
+        absl::StrCat(fingerprint, ".tag"),
+        absl::StrCat("\"", absl::CEscape(result.fingerprint.tag), "\" is unknown to this daemon"));
+  }
   ASSIGN_OR_RETURN(result.fingerprint.digest, DigestFromWire(material.fingerprint().digest(),
                                                              absl::StrCat(fingerprint, ".digest")));
   ASSIGN_OR_RETURN(result.toolchain,

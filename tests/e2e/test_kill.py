@@ -92,7 +92,7 @@ def test_daemon_killed_during_the_compile(fake_cluster, compiler, graph):
 
 @pytest.mark.parametrize("compiler", [4096], indirect=True)
 def test_daemon_stopped_during_the_compile(fake_cluster, compiler, graph):
-    """SIGTERM: worker and client come back by themselves, and what is not done is compiled."""
+    """SIGTERM: what runs is finished and stored, what waits is compiled after the restart; each of them once."""
     other = hlo.add_constant(fake_cluster.directory / "other.pb", 2.0)
     compiler.hold()
     start_worker(fake_cluster)
@@ -100,13 +100,39 @@ def test_daemon_stopped_during_the_compile(fake_cluster, compiler, graph):
     compiler.wait_for_compiles(1)
     eventually(lambda: fake_cluster.stats()["compiles_queued"] == 1, "the other compile is queued")
     os.kill(fake_cluster.daemon.pid, signal.SIGTERM)
+    eventually(lambda: "event=draining" in fake_cluster.daemon.log.read_text(), "the daemon drains")
     compiler.release()
-    fake_cluster.stop_daemon()
+    ended = fake_cluster.daemon.wait()
+    assert ended.status == 0
+    assert "event=drained complete=true" in ended.err
     fake_cluster.start_daemon()
     ended = waiting.wait()
     assert ended.status == 0, ended.err
     eventually(lambda: len(fake_cluster.json("ls", "entries")["entries"]) == 2, "the queue is worked off")
     check_store(fake_cluster, [graph, other])
+    assert len(compiler.compiles()) == 2
+
+
+@pytest.mark.parametrize("compiler", [4096], indirect=True)
+@pytest.mark.parametrize("signals, flags", [(1, ("--drain-timeout", "1s")), (2, ("--drain-timeout", "1h"))],
+                         ids=["time-out", "second signal"])
+def test_draining_ends_though_a_compile_does_not(tmp_path, compiler, graph, signals, flags):
+    compiler.hold()
+    with Cluster(tmp_path, embedded_workers=1, env=compiler.environment(), daemon_flags=flags) as cluster:
+        cluster.wait_for_toolchain("neuronx-cc")
+        waiting = cluster.start("precompile", *NEURON, graph)
+        [started] = compiler.wait_for_compiles(1)
+        for number in range(signals):
+            os.kill(cluster.daemon.pid, signal.SIGTERM)
+            eventually(lambda: "event=draining" in cluster.daemon.log.read_text(), "the daemon drains")
+        assert cluster.daemon.wait().status == 0
+        eventually(lambda: not is_alive(started["pid"]), "the compiler has ended with the daemon")
+        compiler.release()
+        cluster.start_daemon()
+        eventually(lambda: cluster.json("ls", "entries").get("entries"), "the compile is taken up")
+        assert waiting.wait().status == 0
+        assert len(compiler.compiles()) == 2
+        check_store(cluster, [graph])
 
 
 def test_daemon_killed_after_the_compile(fake_cluster, compiler, graph):

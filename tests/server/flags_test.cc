@@ -58,6 +58,7 @@ TEST_F(FlagsTest, DefaultsServeLoopbackWithOneWorker) {
   EXPECT_EQ(config.inline_limit_bytes, uint64_t{1} << 20);
   EXPECT_EQ(config.failure_ttl, absl::Hours(24));
   EXPECT_EQ(config.heartbeat_interval, absl::Seconds(5));
+  EXPECT_EQ(config.drain_timeout, absl::Seconds(20));
 }
 
 TEST_F(FlagsTest, SizesAndDurationsHaveUnits) {
@@ -73,14 +74,18 @@ TEST_F(FlagsTest, SizesAndDurationsHaveUnits) {
 
 TEST_F(FlagsTest, AllMistakesAreReportedAtOnce) {
   EXPECT_EQ(ExitOf({"--listen=here", "--workers=-1", "--worker-memory=lots", "--inline-limit=2MiB",
-                    "--failure-ttl=soon", "--heartbeat-interval=1ms", "--log-level=loud"}),
+                    "--failure-ttl=soon", "--heartbeat-interval=1ms", "--log-level=loud",
+                    "--worker-toolchain=nope", "--drain-timeout=later"}),
             2);
   EXPECT_THAT(
       stderr_,
       AllOf(HasSubstr("--data-dir: is required"), HasSubstr("--listen: \"here\""),
             HasSubstr("--workers: \"-1\""), HasSubstr("--worker-memory: \"lots\""),
             HasSubstr("--inline-limit: \"2MiB\""), HasSubstr("--failure-ttl: \"soon\""),
-            HasSubstr("--heartbeat-interval: \"1ms\""), HasSubstr("--log-level: \"loud\"")));
+            HasSubstr("--heartbeat-interval: \"1ms\""), HasSubstr("--log-level: \"loud\""),
+            HasSubstr("--worker-toolchain: unknown toolchain \"nope\"; known are neuronx-cc, "
+                      "xla-cpu"),
+            HasSubstr("--drain-timeout: \"later\"")));
 }
 
 TEST_F(FlagsTest, WithoutTlsOtherMachinesAreServedOnRequestOnly) {

@@ -193,6 +193,8 @@ class FakeDispatcher final : public CompileDispatcher {
     return counts;
   }
   void Tick() override {}
+  void Drain() override {}
+  bool AwaitDrained(absl::Time, const std::stop_token&) override { return true; }
   void Shutdown() override {
     Set([](State& state) { state.shut_down = true; });
   }

@@ -106,6 +106,20 @@ TEST_F(PublishTest, WhatIsNotAsAnnouncedIsRefusedAndLeavesNothing) {
   }
 }
 
+TEST_F(PublishTest, AFingerprintOfUnknownRulesIsRefused) {
+  KeyMaterial material = MaterialOf("graph");
+  for (const char* known : {"neffcache-hlo-1", "neffcache-hlo-1-exact", "neffcache-raw-1"}) {
+    material.fingerprint.tag = known;
+    EXPECT_TRUE(Publish({Start(material, "artifact"), Data("artifact")}).ok()) << known;
+  }
+  for (const char* unknown : {"neffcache-hlo-2", "neffcache-raw-1-exact", "sha256"}) {
+    material.fingerprint.tag = unknown;
+    EXPECT_THAT(Publish({Start(material, "artifact"), Data("artifact")}),
+                FailsWith(grpc::INVALID_ARGUMENT, "start.material.fingerprint.tag: "));
+    EXPECT_TRUE(absl::IsNotFound(store_->Find(ComputeKey(material)).status()));
+  }
+}
+
 TEST_F(PublishTest, AnArtifactAboveTheLimitIsRefusedBeforeItComes) {
   ServiceLimits limits;
   limits.artifact_bytes = 7;
