@@ -43,7 +43,9 @@ void FakeDaemon::Stop() {
 v1::WorkerHello FakeDaemon::AwaitHello(int count) {
   absl::MutexLock lock(&mu_);
   const size_t wanted = static_cast<size_t>(count);
-  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return hellos_.size() >= wanted && stream_ != nullptr; };
+  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return hellos_.size() >= wanted && stream_ != nullptr;
+  };
   return Await(there) ? hellos_[wanted - 1] : v1::WorkerHello();
 }
 
