@@ -69,11 +69,11 @@ class Describer:
         msg = instruction.msg
         config = bytes(msg.f43)
         if msg.HasField("f99"):
-            payload = self._encoder.payload(msg.f99)
+            payload = self._encoder.payload_content(msg.f99)
             if payload and not config:
                 config = payload
             else:
-                special[99] = b"p" + string(payload)
+                special[99] = self._encoder.payload(msg.f99)
         if config:
             special[43] = self._backend_config(msg, config)
         return self._encoder.fields(msg, SCHEMAS["HloInstruction"], special)
@@ -118,7 +118,7 @@ class Describer:
         for computation in self._module.computations:
             for instruction in computation.instructions:
                 if instruction.msg.f7.HasField("f20"):
-                    self._encoder.payload(instruction.msg.f7.f20)
+                    self._encoder.payload_content(instruction.msg.f7.f20)
 
 
 def describe(data: bytes, exact: bool, ties: TieBreak, read_file: kernel.ReadFile) -> bytes:

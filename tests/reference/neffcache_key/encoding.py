@@ -67,10 +67,19 @@ class Encoder:
         return {number: b"U" + counted(items) for number, items in by_number.items()}
 
     def payload(self, msg: Any) -> bytes:
-        """The bytes that a Payload stands for (hlo_keys.md 1.5)."""
+        """Kind p; a message like any other while it stands for nothing."""
+        content = self.payload_content(msg)
+        if content is None:
+            return b"m" + self.fields(msg, SCHEMAS["Payload"]) + b"\0"
+        return b"p" + string(content)
+
+    def payload_content(self, msg: Any) -> bytes | None:
+        """The bytes that a Payload stands for (hlo_keys.md 1.5); None where it has neither member."""
         self.unknown(msg, SCHEMAS["Payload"])
-        if not msg.HasField("f2"):
+        if msg.HasField("f1"):
             return bytes(msg.f1)
+        if not msg.HasField("f2"):
+            return None
         if not 0 <= msg.f2 < len(self._payloads):
             raise Malformed(f"payload {msg.f2} of {len(self._payloads)}")
         self.referred_payloads.add(msg.f2)
@@ -84,7 +93,7 @@ class Encoder:
         if field.has_presence and not msg.HasField(name):
             return None
         if field.type == "Payload":
-            return b"p" + string(self.payload(value))
+            return self.payload(value)
         if field.is_message:
             text = self.fields(value, SCHEMAS[field.type])
             return None if not text and "unless-empty" in field.marks else b"m" + text + b"\0"

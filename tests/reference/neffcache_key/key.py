@@ -50,9 +50,9 @@ def fingerprint(file: bytes, exact: bool = False, read_file: ReadFile = read_fro
 
 
 def key(of: Fingerprint, toolchain: str, version: str, options: collections.abc.Iterable[str]) -> str:
-    """`options` are normalized; `--framework=XLA` among them is left out."""
+    """`options` are normalized."""
     parts = [("s", b"neffcache-key-1"), ("t", of.tag.encode()), ("d", of.digest), ("c", toolchain.encode()),
              ("v", version.encode())]
-    parts += [("o", option.encode()) for option in options if option != "--framework=XLA"]
+    parts += [("o", option.encode()) for option in options]
     text = b"".join(kind.encode() + len(part).to_bytes(8, "little") + part for kind, part in parts)
     return hashlib.sha256(text).hexdigest()

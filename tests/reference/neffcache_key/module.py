@@ -86,10 +86,11 @@ def _read_computation(msg: Any) -> Computation:
 def _read_schedule(msg: Any, by_id: dict[int, Computation]) -> dict[Computation, list[Instruction]] | None:
     if not msg.HasField("f7"):
         return None
+    by_key = {entry.f1: entry.f2.f1 for entry in msg.f7.f1}  # Of equal keys the last one counts, as in any map.
     schedule = {}
-    for entry in msg.f7.f1:  # Of equal keys the last one counts, as in any map.
-        computation = _found(by_id, entry.f1, "computation")
-        schedule[computation] = [_local(computation.by_low_id, item) for item in entry.f2.f1]
+    for key, sequence in by_key.items():
+        computation = _found(by_id, key, "computation")
+        schedule[computation] = [_local(computation.by_low_id, item) for item in sequence]
     return schedule
 
 

@@ -74,6 +74,7 @@ class InstructionOrder:
 
     def _before(self, instruction: Instruction) -> collections.abc.Iterator[Instruction]:
         yield from instruction.operands
+        # By now some of the control predecessors may have been reached through the operands.
         yield from self._by_digest([control for control in instruction.controls if control not in self._position])
 
     def _by_digest(self, instructions: list[Instruction]) -> list[Instruction]:
@@ -96,6 +97,8 @@ class InstructionOrder:
         references: Written = {}
         if instruction.operands:
             references[36] = b"H" + leb128(len(instruction.operands))
+        if instruction.controls:
+            references[37] = b"H"
         if instruction.callees:
             references[38] = b"H" + leb128(len(instruction.callees))
         parts = [self._write(instruction, references), b"\0"]

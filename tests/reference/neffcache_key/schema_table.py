@@ -301,7 +301,7 @@ NamedSharding
   5 unreduced_axes AxisRef*
   6 metadata OpMetadata*
   7 manual_axes AxisRef*
-  8 reduction_op enum
+  8 reduction_op enum present
 
 Mesh
   1 axes MeshAxis*

@@ -14,6 +14,8 @@ from .schema import FIXED_WIDTH, SCHEMAS, Field, Schema
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 MAX_DEPTH = 64
+# Depth is counted from the module, the computation or the instruction that the message hangs on.
+_DEPTH_ZERO = {"HloComputation", "HloInstruction"}
 _MAX_FIELD_NUMBER = (1 << 29) - 1
 
 
@@ -96,7 +98,7 @@ def _normalize_field(occurrence: Occurrence, field: Field | None, depth: int) ->
     if field is not None and occurrence.wire_type == BYTES and BYTES in field.wire_types:
         assert isinstance(value, bytes)
         if field.is_message:
-            value = normalize(value, SCHEMAS[field.type], depth + 1)
+            value = normalize(value, SCHEMAS[field.type], 0 if field.type in _DEPTH_ZERO else depth + 1)
         elif field.repeated and field.type != "bytes":
             value = _normalize_packed(value, field)
     return write_field(occurrence.number, occurrence.wire_type, value)
