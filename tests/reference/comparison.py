@@ -52,15 +52,19 @@ _ONCE = {"HloInstruction": {7, 43, 99}, "InstructionMetadata": {20}, "OpMetadata
 def has_known_difference(data: bytes, schema: Schema = SCHEMAS["HloModule"]) -> bool:
     """test_known_differences.py says how the program reads this."""
     try:
-        fields = list(read_fields(data))
+        return _has_known_difference(data, schema)
     except Malformed:
-        return False
+        return False  # Raw, whatever is in it.
+
+
+def _has_known_difference(data: bytes, schema: Schema) -> bool:
+    fields = list(read_fields(data))
     count = collections.Counter(field.number for field in fields)
     if any(count[number] > 1 for number in _ONCE.get(schema.name, ())):
         return True
     if schema.name == "HloInstruction" and _repeats_a_control(fields):
         return True
-    return any(has_known_difference(field.value, SCHEMAS[schema.fields[field.number].type]) for field in fields
+    return any(_has_known_difference(field.value, SCHEMAS[schema.fields[field.number].type]) for field in fields
                if isinstance(field.value, bytes) and field.number in schema.fields
                and schema.fields[field.number].is_message)
 

@@ -213,8 +213,8 @@ class _Writer:
         return b"".join(parts)
 
 
-# Two of them leave a Payload with an id that is overridden: see test_payload_ids_that_are_overridden.
-_NOT_TWICE = {"metadata", "metadata_payload", "backend_config_payload"}
+# What these mean twice is the matter of test_known_differences.py.
+_NOT_TWICE = {"metadata", "backend_config", "metadata_payload", "backend_config_payload"}
 _TEXTS = (b"", b"a", b"b", b"\0\xff", b"parameter", b"0123456789" * 13)
 _NAMES = (b"main.7", b"shmap_body", b"shmap_body.12", b"x_xla.sdy.manual_computation_body_3", b"shmap_body.1.2_3",
           b"shmap_body.", b"shmap_body_4x", b"xla.sdy.7_")

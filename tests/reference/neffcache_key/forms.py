@@ -14,6 +14,9 @@ from .wire import BYTES, Malformed, read_fields
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _MLIR = b"ML\xefR"
+# Module, ordering (obsolete), buffer assignment; HloProto, arguments, result, platform.
+_PROTO_FIELDS = {1, 2, 3}
+_SNAPSHOT_FIELDS = {1, 2, 3, 4}
 _OPCODE = re.compile(rb"[a-z0-9_-]+")
 
 
@@ -34,10 +37,10 @@ def read_graph(file: bytes) -> Graph:
         return Graph("HloModuleProto", data, None if _is_module(_first(data, 1)) else data)
     inner = _first(data, 1)
     if _is_module(inner):
-        return Graph("HloProto", data, inner if _is_plain_container(data, {1, 3}) else None)
+        return Graph("HloProto", data, inner if _is_plain_container(data, _PROTO_FIELDS) else None)
     module = _first(inner, 1)
     if _is_module(module):
-        plain = _is_plain_container(data, {1, 2, 3, 4}) and _is_plain_container(inner, {1, 3})
+        plain = _is_plain_container(data, _SNAPSHOT_FIELDS) and _is_plain_container(inner, _PROTO_FIELDS)
         return Graph("HloSnapshot", data, module if plain else None)
     return Graph("opaque", data, None)
 
