@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ from .encoding import Encoder, Written, counted, positions, string
 from .module import Computation, Instruction, Module, read_module
 from .numbering import Numbering, TieBreak, as_written, by_structure, hashed_callees
 from .schema import SCHEMAS
-from .wire import leb128
+from .wire import Malformed, leb128
 
 _NAME_MARKERS = (b"shmap_body", b"xla.sdy.")
 
@@ -23,6 +24,8 @@ class Describer:
         self._ties = ties
         self._read_file = read_file
         self._encoder = Encoder(module.msg.f22)
+        if module.msg.HasField("f20") or len(module.msg.f24):
+            raise Malformed("original values or debug attributes")
         self._check_metadata()
 
     def describe(self, exact: bool) -> bytes:
@@ -119,6 +122,18 @@ class Describer:
             for instruction in computation.instructions:
                 if instruction.msg.f7.HasField("f20"):
                     self._encoder.payload_content(instruction.msg.f7.f20)
+
+
+def kernels(data: bytes, read_file: kernel.ReadFile) -> list[bytes]:
+    """The canonical configurations of a module's NKI calls as written, up to one that makes the compile uncacheable."""
+    try:
+        module = read_module(data)
+    except Malformed:
+        return []
+    calls = [instruction.msg for computation in module.computations for instruction in computation.instructions
+             if kernel.is_native_kernel(instruction.msg)]
+    configs = [kernel.canonical_config(call.f43, read_file) for call in calls]
+    return [config for config in itertools.takewhile(lambda config: config is not None, configs) if config is not None]
 
 
 def describe(data: bytes, exact: bool, ties: TieBreak, read_file: kernel.ReadFile) -> bytes:

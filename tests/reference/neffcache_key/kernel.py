@@ -14,6 +14,7 @@ from .encoding import counted, length_prefixed
 # The content of a file by its path; OSError when it cannot be read.
 ReadFile = collections.abc.Callable[[str], bytes]
 
+_WHITESPACE = b" \t\r\n"
 _TARGET = b"AwsNeuronCustomNativeKernel"
 
 
@@ -34,26 +35,27 @@ class _NotCanonical(Exception):
 
 
 def is_native_kernel(msg: Any) -> bool:
-    return bool(msg.f2 == b"custom-call" and msg.f28 == _TARGET)
+    """The target alone decides, whatever the opcode."""
+    return bool(msg.f28 == _TARGET)
 
 
 def canonical_config(config: bytes, read_file: ReadFile) -> bytes | None:
-    """The canonical form; None where the configuration stays verbatim."""
+    """The canonical form; None where the configuration stays verbatim and the compile is uncacheable."""
     try:
-        for form, text in ((b"J", config), (b"B", _decoded(config))):
-            value = _parsed(text) if text is not None else None
-            if isinstance(value, _Object):
-                return form + _value(value, (), read_file)
+        if config.lstrip(_WHITESPACE).startswith(b"{"):
+            return b"J" + _value(_parsed(config), (), read_file)
+        return b"B" + _value(_parsed(_decoded(config)), (), read_file)
     except (_NotCanonical, OSError):
-        pass
-    return None
-
-
-def _decoded(config: bytes) -> bytes | None:
-    try:
-        return base64.b64decode(config, validate=True)
-    except binascii.Error:
         return None
+
+
+def _decoded(config: bytes) -> bytes:
+    """White space does not count, and padding may lack."""
+    text = bytes(byte for byte in config if byte not in _WHITESPACE)
+    try:
+        return base64.b64decode(text.rstrip(b"=") + b"=" * (-len(text.rstrip(b"=")) % 4), validate=True)
+    except binascii.Error as error:
+        raise _NotCanonical("not base64") from error
 
 
 def _parsed(text: bytes) -> Any:
@@ -61,10 +63,17 @@ def _parsed(text: bytes) -> Any:
         raise ValueError(constant)
 
     try:
-        return json.loads(text.decode(), parse_int=_Integer, parse_float=_Real, parse_constant=refuse,
-                          object_pairs_hook=_Object)
-    except ValueError:
-        return None
+        value = json.loads(text.decode(), parse_int=_number, parse_float=_Real, parse_constant=refuse,
+                           object_pairs_hook=_Object)
+        json.dumps(value, ensure_ascii=False).encode()  # Half a surrogate pair is no text.
+        return value
+    except ValueError as error:
+        raise _NotCanonical("not JSON") from error
+
+
+def _number(text: str) -> _Integer | _Real:
+    """What has no place in 64 bits is no integer."""
+    return _Integer(text) if -1 << 63 <= int(text) < 1 << 64 else _Real(text)
 
 
 def _value(value: Any, path: tuple[str, ...], read_file: ReadFile) -> bytes:
@@ -78,7 +87,7 @@ def _kind_and_text(value: Any, path: tuple[str, ...], read_file: ReadFile) -> tu
     if isinstance(value, bool):
         return (b"t" if value else b"f"), b""
     if isinstance(value, _Integer):
-        return (b"i" if value.startswith("-") else b"u"), value.encode()
+        return (b"i" if value.startswith("-") else b"u"), str(int(value)).encode()
     if isinstance(value, _Real):
         return b"r", value.encode()
     if isinstance(value, _Object):
@@ -93,12 +102,15 @@ def _kind_and_text(value: Any, path: tuple[str, ...], read_file: ReadFile) -> tu
 
 
 def _object(members: _Object, path: tuple[str, ...], read_file: ReadFile) -> bytes:
-    for name, _ in members:
+    names = [name for name, _ in members]
+    if len(set(names)) < len(names):
+        raise _NotCanonical("a member is there twice")
+    for name in names:
         _refuse_path(name)
     written = sorted((name.encode(), _value(value, (*path, name), read_file)) for name, value in members)
     return counted([length_prefixed(name) + value for name, value in written])
 
 
 def _refuse_path(text: str) -> None:
-    if text.startswith("/"):
+    if len(text) > 1 and text.startswith(("/", "~/", "./", "../")) or text.endswith(".klir"):
         raise _NotCanonical(text)

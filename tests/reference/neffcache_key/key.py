@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import pathlib
 
-from .description import describe
+from .description import describe, kernels
 from .encoding import length_prefixed
 from .forms import read_graph
 from .kernel import ReadFile
@@ -35,6 +35,7 @@ def fingerprint(file: bytes, exact: bool = False, read_file: ReadFile = read_fro
     graph = read_graph(file)
     tag = "neffcache-hlo-1-exact" if exact else "neffcache-hlo-1"
     reason = graph.form
+    appended: list[bytes] = []
     if graph.module is not None:
         try:
             ties = TieBreak()
@@ -44,8 +45,9 @@ def fingerprint(file: bytes, exact: bool = False, read_file: ReadFile = read_fro
                                undefined=undefined)
         except Malformed as malformed:
             reason = str(malformed)
+            appended = [length_prefixed(config) for config in kernels(graph.module, read_file)]
     raw = "neffcache-raw-1"
-    text = length_prefixed(raw.encode()) + leb128(len(graph.data)) + graph.data
+    text = length_prefixed(raw.encode()) + leb128(len(graph.data)) + graph.data + b"".join(appended)
     return Fingerprint(raw, hashlib.sha256(text).digest(), reason)
 
 

@@ -49,8 +49,6 @@ def read_module(data: bytes) -> Module:
     """Parses and resolves; Malformed where keys.md asks for the raw tag."""
     msg = message_class("HloModule")()
     msg.ParseFromString(normalize(data, SCHEMAS["HloModule"]))
-    if msg.HasField("f20") or len(msg.f24):
-        raise Malformed("original values or debug attributes")
     by_id: dict[int, Computation] = {}
     computations = [_read_computation(computation) for computation in msg.f3]
     for computation in computations:
