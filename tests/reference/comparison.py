@@ -86,9 +86,11 @@ def _has_metadata_payload(module: list[Occurrence]) -> bool:
 def _repeats_a_control(fields: list[Occurrence]) -> bool:
     ids: list[int] = []
     for field in fields:
-        if field.number == 37 and isinstance(field.value, int):
+        if field.number != 37:
+            continue
+        if isinstance(field.value, int):
             ids.append(field.value)
-        elif field.number == 37 and field.wire_type == BYTES:
+        elif field.wire_type == BYTES:
             at = 0
             while at < len(field.value):
                 number, at = read_varint(field.value, at)

@@ -34,4 +34,5 @@ def _call(words: list[str]) -> dict[str, Any]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NEFFCACHE_")}
     ended = subprocess.run([_PROGRAM, "--json", *words], capture_output=True, text=True, env=environment, timeout=300)
     assert ended.returncode >= 0, f"neffcache died of signal {-ended.returncode}: {ended.stderr}"
-    return json.loads(ended.stdout)
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document

@@ -176,9 +176,9 @@ class _Writer:
         number = rng.choice([each for each in (*schema.fields, 150, 1 << 20, 4, 41) if each != 0])
         taken = schema.fields[number].wire_types if number in schema.fields else frozenset()
         wire_type = rng.choice(sorted({VARINT, FIXED64, BYTES, FIXED32} - taken))
-        value = {VARINT: rng.choice(_INTERESTING), FIXED64: rng.randbytes(8), BYTES: rng.randbytes(4),
-                 FIXED32: rng.randbytes(4)}[wire_type]
-        return write_field(number, wire_type, value)
+        if wire_type == VARINT:
+            return write_field(number, wire_type, rng.choice(_INTERESTING))
+        return write_field(number, wire_type, rng.randbytes(8 if wire_type == FIXED64 else 4))
 
     # The wire.
 

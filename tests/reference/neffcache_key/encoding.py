@@ -60,7 +60,8 @@ class Encoder:
     def unknown(self, msg: message.Message, schema: Schema) -> Written:
         """Kind U by number. In a guarded message there may be none."""
         by_number: dict[int, list[bytes]] = {}
-        for field in unknown_fields.UnknownFieldSet(msg):
+        foreign: Any = unknown_fields.UnknownFieldSet(msg)  # Iterable, though its type does not say so.
+        for field in foreign:
             if schema.guarded and field.field_number not in _INERT.get(schema.name, ()):
                 raise Malformed(f"unknown field {field.field_number} of {schema.name}")
             by_number.setdefault(field.field_number, []).append(_foreign(field.wire_type, field.data))
@@ -83,11 +84,11 @@ class Encoder:
         if not 0 <= msg.f2 < len(self._payloads):
             raise Malformed(f"payload {msg.f2} of {len(self._payloads)}")
         self.referred_payloads.add(msg.f2)
-        return self._payloads[msg.f2]
+        return bytes(self._payloads[msg.f2])
 
     def _known(self, msg: Any, field: Field) -> bytes | None:
         name = f"f{field.number}"
-        value = getattr(msg, name)
+        value: Any = getattr(msg, name)
         if field.repeated:
             return self._list(value, field) if len(value) else None
         if field.has_presence and not msg.HasField(name):

@@ -26,7 +26,7 @@ class _Real(str):
     pass
 
 
-class _Object(list):
+class _Object(list[tuple[str, Any]]):
     """Members in the order of the text, as (name, value)."""
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 from .schema import SCHEMAS, message_class
 from .wire import Malformed, normalize
 
 _LOW_HALF = (1 << 32) - 1
+_Node = TypeVar("_Node")
 
 
 @dataclasses.dataclass(eq=False)
@@ -57,8 +58,8 @@ def read_module(data: bytes) -> Module:
     for computation in computations:
         for instruction in computation.instructions:
             instruction.callees = [_found(by_id, callee, "computation") for callee in instruction.msg.f38]
-        _refuse_cycles(computation.instructions, lambda instruction: instruction.before)
-    _refuse_cycles(computations, lambda computation: computation.callees)
+        post_order(computation.instructions, lambda instruction: instruction.before)  # Refuses cycles.
+    post_order(computations, lambda computation: computation.callees)
     entry = _found(by_id, msg.f6, "computation")
     return Module(msg, computations, entry, _read_schedule(msg, by_id))
 
@@ -96,21 +97,16 @@ def _local(by_low_id: dict[int, Instruction], full_id: int) -> Instruction:
     return _found(by_low_id, full_id & _LOW_HALF, "instruction")
 
 
-def _found(table: dict[int, Any], key: int, what: str) -> Any:
+def _found(table: dict[int, _Node], key: int, what: str) -> _Node:
     if key not in table:
         raise Malformed(f"no {what} has the id {key}")
     return table[key]
 
 
-def _refuse_cycles(nodes: list[Any], before: collections.abc.Callable[[Any], list[Any]]) -> None:
-    if len(post_order(nodes, before)) != len(nodes):
-        raise AssertionError("a node was reached that is not in the list")
-
-
-def post_order(starts: list[Any], before: collections.abc.Callable[[Any], list[Any]]) -> list[Any]:
-    """Depth first from each start: every node after what `before` gives for it, in that order."""
-    done: dict[Any, bool] = {}
-    order = []
+def post_order(starts: list[_Node], before: collections.abc.Callable[[_Node], list[_Node]]) -> list[_Node]:
+    """Depth first from each start: every node after what `before` gives for it, in that order. No cycles, or Malformed."""
+    done: dict[_Node, bool] = {}
+    order: list[_Node] = []
     for start in starts:
         stack = [] if start in done else [(start, iter(before(start)))]
         if stack:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import hashlib
+from typing import TypeVar
 
 from .encoding import Written, counted
 from .module import Computation, Instruction, Module, post_order
@@ -16,6 +17,9 @@ NO_POSITION = leb128((1 << 32) - 1)
 WriteInstruction = collections.abc.Callable[[Instruction, Written], bytes]
 # The digest of a computation's content, once all that it calls is numbered.
 ContentDigest = collections.abc.Callable[[Computation], bytes]
+# Writes a computation, its instructions in this order and its callees as content digests.
+Describe = collections.abc.Callable[[Computation, list[Instruction], dict[Computation, bytes]], bytes]
+_Item = TypeVar("_Item")
 
 
 @dataclasses.dataclass
@@ -25,7 +29,7 @@ class TieBreak:
     reverse: bool = False
     met: bool = False
 
-    def sort(self, items: list, digest: collections.abc.Callable) -> list:
+    def sort(self, items: list[_Item], digest: collections.abc.Callable[[_Item], bytes]) -> list[_Item]:
         """By digest; then as written, or the other way round."""
         keyed = [(digest(item), item) for item in items]
         self.met = self.met or len({key for key, _ in keyed}) < len(keyed)
@@ -128,8 +132,7 @@ def as_written(module: Module) -> Numbering:
     return Numbering(module.computations, {each: each.instructions for each in module.computations})
 
 
-def by_structure(module: Module, write: WriteInstruction, describe: collections.abc.Callable, ties: TieBreak) -> Numbering:
-    """`describe(computation, instructions, digests)` writes a computation with its callees as content digests."""
+def by_structure(module: Module, write: WriteInstruction, describe: Describe, ties: TieBreak) -> Numbering:
     digests: dict[Computation, bytes] = {}
     orders: dict[Computation, list[Instruction]] = {}
     for computation in post_order(module.computations, lambda each: each.callees):  # Callees first.

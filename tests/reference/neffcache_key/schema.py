@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from .schema_table import TABLE
 
@@ -75,8 +76,8 @@ SCHEMAS = _parse_table()
 
 
 @functools.cache
-def message_class(name: str) -> type[message.Message]:
-    """The protobuf class of a message; field N is the attribute fN."""
+def message_class(name: str) -> Any:
+    """The protobuf class of a message, whose fields no type checker can know; field N is the attribute fN."""
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
