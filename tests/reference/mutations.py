@@ -24,6 +24,18 @@ def edit_field(data: bytes, rng: random.Random) -> bytes:
     return _edit(data, SCHEMAS["HloModule"], rng)
 
 
+def edit_container(data: bytes, rng: random.Random) -> bytes:
+    """Fields of the outermost message are added, said twice or moved, so that it can be read as more than one form."""
+    fields = list(read_fields(data))
+    field = rng.choice(fields)
+    inside = field.value if isinstance(field.value, bytes) else b""
+    added = rng.choice([field, Occurrence(rng.randrange(1, 8), *_value(rng)), Occurrence(rng.choice([1, 3]), BYTES, inside)])
+    fields.insert(rng.randrange(len(fields) + 1), added)
+    if rng.random() < 0.3:
+        rng.shuffle(fields)
+    return b"".join(write_field(each.number, each.wire_type, each.value) for each in fields)
+
+
 def _edit(data: bytes, schema: Schema, rng: random.Random) -> bytes:
     try:
         fields = list(read_fields(data))
@@ -38,8 +50,8 @@ def _edit(data: bytes, schema: Schema, rng: random.Random) -> bytes:
         fields[at] = Occurrence(field.number, BYTES, _edit(field.value, SCHEMAS[known.type], rng))
     else:
         fields[at:at + 1] = _replaced(field, rng)
-    if rng.random() < 0.1:
-        fields.append(fields.pop(rng.randrange(len(fields)))) if fields else None
+    if fields and rng.random() < 0.1:
+        fields.append(fields.pop(rng.randrange(len(fields))))
     return b"".join(write_field(each.number, each.wire_type, each.value) for each in fields)
 
 

@@ -1,5 +1,7 @@
-"""Where the program reads a graph otherwise than docs/formats/keys.md says. Each costs at most a miss, on graphs that no
-known writer makes; each test is to lose its mark, and comparison.py its exception, together with the difference.
+"""Where the program reads a graph otherwise than docs/formats/keys.md says, on graphs that no known writer makes.
+
+Four of them cost a miss; with the last two a graph that XLA may refuse has the key of the one that is meant. Each test is to
+lose its mark, and comparison.py its exception, together with the difference.
 """
 
 import pytest

@@ -108,6 +108,20 @@ def test_wrappers(comparison):
     comparison.check()
 
 
+def test_edited_containers(comparison):
+    rng = random.Random(11)
+    synthesis = Synthesis(seed=12)
+    for _ in range(40):
+        module = synthesis.module(Style(ids="full", density=0, unknown=0, untidy=0))
+        proto = write_field(1, BYTES, module)
+        for graph in (module, proto, proto + module, write_field(1, BYTES, proto) + write_field(4, BYTES, b"cpu")):
+            for _ in range(4):
+                comparison.add(mutations.edit_container(graph, rng))
+            comparison.add(mutations.edit_container(mutations.edit_container(graph, rng), rng))
+    tags = comparison.check()
+    assert tags["neffcache-raw-1"] > 100 and tags["neffcache-hlo-1"] > 30, tags
+
+
 FLAGS = (
     ["--target=trn1"], ["--target", "trn2"], ["-O1"], ["-O", "3"], ["-O=2"], ["--optlevel", "2"], ["--optlevel=3"],
     ["-lnc", "1"], ["--lnc=2"], ["--logical-nc-config", "1"], ["--framework=XLA"], ["--framework", "XLA"],

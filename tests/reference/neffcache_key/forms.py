@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections.abc
 import dataclasses
 import io
+import itertools
 import re
 import zlib
 
@@ -33,15 +35,16 @@ def read_graph(file: bytes) -> Graph:
     data = _unwrap(file)
     if data.startswith(_MLIR):
         return Graph("MLIR bytecode", data, None)
+    proto = next((inner for inner in _all(data, 1) if _is_module(inner)), None)
     if _is_module(data):
-        return Graph("HloModuleProto", data, None if _is_module(_first(data, 1)) else data)
-    inner = _first(data, 1)
-    if _is_module(inner):
-        return Graph("HloProto", data, inner if _is_plain_container(data, _PROTO_FIELDS) else None)
-    module = _first(inner, 1)
-    if _is_module(module):
-        plain = _is_plain_container(data, _SNAPSHOT_FIELDS) and _is_plain_container(inner, _PROTO_FIELDS)
-        return Graph("HloSnapshot", data, module if plain else None)
+        return Graph("HloModuleProto", data, data if proto is None else None)
+    if proto is not None:
+        return Graph("HloProto", data, proto if _is_plain_container(data, _PROTO_FIELDS) else None)
+    for inner in _all(data, 1):
+        module = next((each for each in _all(inner, 1) if _is_module(each)), None)
+        if module is not None:
+            plain = _is_plain_container(data, _SNAPSHOT_FIELDS) and _is_plain_container(inner, _PROTO_FIELDS)
+            return Graph("HloSnapshot", data, module if plain else None)
     return Graph("opaque", data, None)
 
 
@@ -58,28 +61,26 @@ def _unwrap(file: bytes) -> bytes:
     return file
 
 
-def _first(data: bytes | None, number: int) -> bytes | None:
-    """The first field `number` with a length; None where there is none before any damage."""
-    if data is None:
-        return None
+def _all(data: bytes, number: int) -> collections.abc.Iterator[bytes]:
+    """The fields `number` with a length, up to any damage."""
     try:
         for field in read_fields(data):
-            if field.number == number and field.wire_type == BYTES:
-                assert isinstance(field.value, bytes)
-                return field.value
+            if field.number == number and isinstance(field.value, bytes) and field.wire_type == BYTES:
+                yield field.value
     except Malformed:
         pass
-    return None
 
 
-def _is_module(data: bytes | None) -> bool:
-    opcode = _first(_first(_first(data, 3), 2), 2)
-    return opcode is not None and _OPCODE.fullmatch(opcode) is not None
+def _is_module(data: bytes) -> bool:
+    """The first computation holds an instruction with an opcode."""
+    for computation in itertools.islice(_all(data, 3), 1):
+        for instruction in itertools.islice(_all(computation, 2), 1):
+            return any(_OPCODE.fullmatch(opcode) for opcode in itertools.islice(_all(instruction, 2), 1))
+    return False
 
 
-def _is_plain_container(data: bytes | None, known: set[int]) -> bool:
+def _is_plain_container(data: bytes, known: set[int]) -> bool:
     """All fields known, the module in one piece."""
-    assert data is not None
     try:
         fields = list(read_fields(data))
     except Malformed:
