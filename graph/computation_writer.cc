@@ -102,8 +102,8 @@ bool ComputationWriter::WriteInstruction(const ComputationRecord& computation,
         break;
       case kNameField:
       case kMetadata:
-        for (size_t k = i; k < next && references == References::kPositions && written; ++k) {
-          written = NoteDropped(computation, instruction, encoder_.At(k));
+        if (written && references == References::kPositions) {
+          written = NoteDropped(computation, instruction, {i, next});
         }
         break;
       case kId:
@@ -196,7 +196,7 @@ bool ComputationWriter::SubstitutePayload(MessageEncoder::Fields* fields) {
   bool in_place = false;
   while (begin < fields->end && encoder_.At(begin).number != kBackendConfigPayload) {
     const WireField& field = encoder_.At(begin++);
-    in_place |= field.number == kBackendConfig && !field.bytes.empty();
+    if (field.number == kBackendConfig) in_place = !field.bytes.empty();  // The last one stands.
   }
   if (begin == fields->end) return true;
   const MessageEncoder::Fields payload = {begin, encoder_.GroupEnd(begin, fields->end)};
@@ -212,16 +212,18 @@ bool ComputationWriter::SubstitutePayload(MessageEncoder::Fields* fields) {
 }
 
 bool ComputationWriter::NoteDropped(const ComputationRecord& computation,
-                                    const InstructionRecord& instruction, const WireField& field) {
-  if (field.number == kNameField) {
-    if (instruction.is_parameter && computation.index == index_.entry) {
-      dropped_.Note(DroppedData::Kind::kParameterName, field.bytes);
+                                    const InstructionRecord& instruction,
+                                    MessageEncoder::Fields group) {
+  const bool is_name = encoder_.At(group.begin).number == kNameField;
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const absl::string_view bytes = encoder_.At(i).bytes;
+    if (!is_name && !bytes.empty()) dropped_.Note(DroppedData::Kind::kMetadata, bytes);
+    if (is_name && instruction.is_parameter && computation.index == index_.entry) {
+      dropped_.Note(DroppedData::Kind::kParameterName, bytes);
     }
-    return true;
   }
-  if (field.bytes.empty()) return true;
-  dropped_.Note(DroppedData::Kind::kMetadata, field.bytes);
-  return index_.payloads.empty() || encoder_.NoteMetadataPayloads(field.bytes);
+  // Metadata is most of a graph: it is read only where it can refer to something.
+  return is_name || index_.payloads.empty() || encoder_.NoteMetadataPayloads(group);
 }
 
 void ComputationWriter::NoteParameterNames(absl::string_view program_shape) {

@@ -48,7 +48,7 @@ class ComputationWriter {
                           Encoding* out);
   bool SubstitutePayload(MessageEncoder::Fields* fields);
   bool NoteDropped(const ComputationRecord& computation, const InstructionRecord& instruction,
-                   const WireField& field);
+                   MessageEncoder::Fields group);
 
   const HloIndex& index_;
   const Numbering& numbering_;

@@ -232,7 +232,7 @@ class Indexer {
       return Malformed(absl::StrCat("the root ", root_id, " of a computation does not exist"));
     }
     for (uint32_t i = 0; i < computation.count; ++i) {
-      const InstructionRecord& instruction = index_.instructions[computation.first + i];
+      InstructionRecord& instruction = index_.instructions[computation.first + i];
       const size_t end = instruction.first_edge + instruction.operands + instruction.controls;
       for (size_t e = instruction.first_edge; e < end; ++e) {
         const uint32_t id = index_.edges[e];
@@ -242,6 +242,12 @@ class Indexer {
                                         NameOf(instruction), " does not exist"));
         }
         computation.in_order &= index_.edges[e] < i;
+      }
+      if (instruction.controls > 1) {  // A set.
+        const auto last = index_.edges.begin() + static_cast<std::ptrdiff_t>(end);
+        const auto first = last - static_cast<std::ptrdiff_t>(instruction.controls);
+        std::sort(first, last);
+        instruction.controls = static_cast<uint32_t>(std::unique(first, last) - first);
       }
     }
     return absl::OkStatus();

@@ -23,6 +23,29 @@ void PutHashed(size_t size, const Digest& digest, Encoding* out) {
   out->PutRaw(digest.bytes());
 }
 
+// Whether a protobuf reader that knows the field would take it.
+bool IsWellFormed(const FieldSchema& field, const WireField& value, int depth) {
+  if (value.type != WireType::kBytes || field.type != FieldType::kMessage) {
+    if (value.type != WireType::kBytes || field.presence != Presence::kRepeated) return true;
+    if (IsVarint(field.type)) return ForEachPacked(value.bytes, [](uint64_t) {});
+    const size_t width = field.type == FieldType::kFloat    ? 4
+                         : field.type == FieldType::kDouble ? 8
+                                                            : 1;
+    return value.bytes.size() % width == 0;
+  }
+  if (depth == kDepthLimit) return false;
+  WireReader reader(value.bytes);
+  for (WireField inner; reader.Next(&inner);) {
+    if (field.message == HloMessage::kCount) continue;  // Never looked into.
+    const MessageSchema& schema = SchemaOf(field.message);
+    if (schema.Fits(inner.number, inner.type) &&
+        !IsWellFormed(*schema.Find(inner.number), inner, depth + 1)) {
+      return false;
+    }
+  }
+  return !reader.damaged();
+}
+
 }  // namespace
 
 bool MessageEncoder::Fail(std::string why) {
@@ -34,8 +57,7 @@ bool MessageEncoder::Read(const MessageSchema& schema, absl::string_view bytes, 
                           uint32_t without) {
   fields->begin = stack_.size();
   if (!ReadInto(bytes, without)) return Fail(absl::StrCat(schema.name, " is damaged"));
-  Order(schema, fields);
-  return true;
+  return Order(schema, fields);
 }
 
 bool MessageEncoder::ReadMerged(const MessageSchema& schema, Fields pieces, Fields* fields) {
@@ -43,8 +65,7 @@ bool MessageEncoder::ReadMerged(const MessageSchema& schema, Fields pieces, Fiel
   for (size_t i = pieces.begin; i < pieces.end; ++i) {
     if (!ReadInto(stack_[i].bytes, 0)) return Fail(absl::StrCat(schema.name, " is damaged"));
   }
-  Order(schema, fields);
-  return true;
+  return Order(schema, fields);
 }
 
 bool MessageEncoder::ReadInto(absl::string_view bytes, uint32_t without) {
@@ -56,7 +77,7 @@ bool MessageEncoder::ReadInto(absl::string_view bytes, uint32_t without) {
   return !reader.damaged();
 }
 
-void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
+bool MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
   bool sorted = true;
   int oneof_members = 0;
   uint32_t before = 0;
@@ -66,16 +87,18 @@ void MessageEncoder::Order(const MessageSchema& schema, Fields* fields) {
     before = number;
     oneof_members += schema.OneofOf(number) != 0;
   }
-  if (oneof_members > 1) KeepLastOfOneofs(schema, fields);
+  if (oneof_members > 1 && !KeepLastOfOneofs(schema, fields)) return false;
   if (!sorted) {
     std::stable_sort(stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin), stack_.end(),
                      [](const WireField& a, const WireField& b) { return a.number < b.number; });
   }
   fields->end = stack_.size();
+  return true;
 }
 
-// Of the members of a oneof the last one stands, without what came before another member.
-void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* fields) {
+// Of the members of a oneof the last one stands, without what came before another member. What is
+// replaced must be well-formed all the same: no protobuf reader takes a damaged message.
+bool MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* fields) {
   const auto oneof_of = [&](const WireField& f) -> uint8_t {
     return schema.Fits(f.number, f.type) ? schema.OneofOf(f.number) : 0;
   };
@@ -88,13 +111,20 @@ void MessageEncoder::KeepLastOfOneofs(const MessageSchema& schema, Fields* field
     if (oneof != 0) {
       if (winner[oneof] == 0) winner[oneof] = stack_[i].number;
       if (stack_[i].number != winner[oneof]) closed[oneof] = true;
-      if (closed[oneof]) continue;
+      if (closed[oneof]) {
+        const FieldSchema& field = *schema.Find(stack_[i].number);
+        if (!IsWellFormed(field, stack_[i], 0)) {
+          return Fail(absl::StrCat(schema.name, " field ", field.number, " is damaged"));
+        }
+        continue;
+      }
     }
     --write;
     if (write != i) stack_[write] = stack_[i];
   }
   const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(fields->begin);
   stack_.erase(begin, stack_.begin() + static_cast<std::ptrdiff_t>(write));
+  return true;
 }
 
 void MessageEncoder::Replace(Fields* fields, uint32_t number, const WireField& field) {
@@ -441,30 +471,34 @@ bool MessageEncoder::Resolve(Fields payload, absl::optional<absl::string_view>* 
     if (!schema.Fits(f.number, f.type)) {
       return Fail(absl::StrCat("payload field ", f.number, " is unknown"));
     }
-    if (f.number == 1) {
-      *bytes = f.bytes;
-    } else if (f.value >= payloads_->rows.size()) {
-      return Fail(absl::StrCat("payload ", static_cast<int64_t>(f.value), " does not exist"));
+  }
+  if (fields.begin < fields.end) {
+    const WireField& last = stack_[fields.end - 1];  // Of ids, too, the last one stands.
+    if (last.number == 1) {
+      *bytes = last.bytes;
+    } else if (last.value >= payloads_->rows.size()) {
+      return Fail(absl::StrCat("payload ", static_cast<int64_t>(last.value), " does not exist"));
     } else {
-      *bytes = payloads_->rows[f.value];
-      payloads_->referenced[f.value] = true;
+      *bytes = payloads_->rows[last.value];
+      payloads_->referenced[last.value] = true;
     }
   }
   Release(fields);
   return true;
 }
 
-bool MessageEncoder::NoteMetadataPayloads(absl::string_view metadata) {
+bool MessageEncoder::NoteMetadataPayloads(Fields metadata) {
   constexpr uint32_t kMetadataPayload = 20;
   const size_t begin = stack_.size();
-  WireReader reader(metadata);
-  WireField field;
-  while (reader.Next(&field)) {
-    if (field.number == kMetadataPayload && field.type == WireType::kBytes) {
-      stack_.push_back(field);
+  for (size_t i = metadata.begin; i < metadata.end; ++i) {
+    WireReader reader(stack_[i].bytes);
+    for (WireField field; reader.Next(&field);) {
+      if (field.number == kMetadataPayload && field.type == WireType::kBytes) {
+        stack_.push_back(field);
+      }
     }
+    if (reader.damaged()) return Fail("metadata is damaged");
   }
-  if (reader.damaged()) return Fail("metadata is damaged");
   absl::optional<absl::string_view> ignored;
   const bool resolved = Resolve({begin, stack_.size()}, &ignored);
   stack_.resize(begin);

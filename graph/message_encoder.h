@@ -85,16 +85,17 @@ class MessageEncoder {
 
   // The bytes that a Payload stands for, out of its occurrences; nothing when it is empty.
   bool Resolve(Fields payload, absl::optional<absl::string_view>* bytes);
-  // Notes payload references inside instruction metadata, which is otherwise left out.
-  bool NoteMetadataPayloads(absl::string_view metadata);
+  // Notes payload references inside the occurrences of instruction metadata, which is otherwise
+  // left out.
+  bool NoteMetadataPayloads(Fields metadata);
 
   bool Fail(std::string why);
   const std::string& error() const { return error_; }
 
  private:
   bool ReadInto(absl::string_view bytes, uint32_t without);
-  void Order(const MessageSchema& schema, Fields* fields);
-  void KeepLastOfOneofs(const MessageSchema& schema, Fields* fields);
+  bool Order(const MessageSchema& schema, Fields* fields);
+  bool KeepLastOfOneofs(const MessageSchema& schema, Fields* fields);
   bool FailUnknown(const MessageSchema& schema, uint32_t number);
   bool EncodeKnown(const FieldSchema& field, Fields group, Encoding* out);
   bool EncodeUnknown(const MessageSchema& schema, Fields group, Encoding* out);

@@ -117,7 +117,9 @@ class Describer:
             self._encoder.unknown(entry.f2, SCHEMAS["InstructionSequence"])
 
     def _check_metadata(self) -> None:
-        """Instruction metadata is dropped, but refers to payloads (keys.md, "Module 22")."""
+        """Instruction metadata is dropped, but refers to payloads where there are any (keys.md, "Module 22")."""
+        if not self._module.msg.f22:
+            return
         for computation in self._module.computations:
             for instruction in computation.instructions:
                 if instruction.msg.f7.HasField("f20"):

@@ -39,8 +39,11 @@ class TieBreak:
 class InstructionOrder:
     """Canonical order of one computation's instructions."""
 
-    def __init__(self, computation: Computation, write: WriteInstruction, content: ContentDigest, ties: TieBreak):
+    def __init__(self, computation: Computation, sequence: list[Instruction] | None, write: WriteInstruction,
+                 content: ContentDigest, ties: TieBreak):
         self._computation = computation
+        # In the schedule, of a computation that is in it; the last place of what is in it twice.
+        self._turns = None if sequence is None else {each: place + 1 for place, each in enumerate(sequence)}
         self._write = write
         self._content = content
         self._ties = ties
@@ -105,7 +108,8 @@ class InstructionOrder:
             references[37] = b"H"
         if instruction.callees:
             references[38] = b"H" + leb128(len(instruction.callees))
-        parts = [self._write(instruction, references), b"\0"]
+        parts = [] if self._turns is None else [leb128(self._turns.get(instruction, 0))]
+        parts += [self._write(instruction, references), b"\0"]
         parts += [self._reference(operand) for operand in instruction.operands]
         parts += sorted({self._reference(control) for control in instruction.controls})
         parts += [self._content(callee) for callee in instruction.callees]
@@ -135,9 +139,14 @@ def as_written(module: Module) -> Numbering:
 def by_structure(module: Module, write: WriteInstruction, describe: Describe, ties: TieBreak) -> Numbering:
     digests: dict[Computation, bytes] = {}
     orders: dict[Computation, list[Instruction]] = {}
+    schedule = module.schedule or {}
     for computation in post_order(module.computations, lambda each: each.callees):  # Callees first.
-        orders[computation] = InstructionOrder(computation, write, digests.__getitem__, ties).instructions
+        sequence = schedule.get(computation)
+        orders[computation] = InstructionOrder(computation, sequence, write, digests.__getitem__, ties).instructions
         description = describe(computation, orders[computation], digests)
+        if sequence is not None:
+            position_of = {each: position for position, each in enumerate(orders[computation])}
+            description += leb128(len(sequence)) + b"".join(leb128(position_of[each]) for each in sequence)
         digests[computation] = hashlib.sha256(description).digest()
 
     def callees(computation: Computation) -> list[Computation]:
