@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "graph/explain/findings.h"
+#include "graph/explain/instruction_match.h"
+#include "graph/explain/message_difference.h"
+#include "graph/explain/numbered_module.h"
+#include "graph/explain/schedule.h"
+#include "graph/explain/source_lines.h"
+
+namespace neffcache {
+
+// One of two modules that are compared, with what is needed to speak of it.
+struct ModuleSide {
+  explicit ModuleSide(NumberedModule& m) : module(m), sources(m.index().module), schedule(m) {}
+
+  NumberedModule& module;
+  SourceLines sources;
+  const Schedule schedule;
+};
+
+// Two computations of which the one has become the other.
+struct ComputationPair {
+  uint32_t before = 0;  // In HloIndex::computations.
+  uint32_t after = 0;
+  bool is_entry = false;
+  // The caller passes other shapes: those of the parameters follow.
+  bool inputs_changed = false;
+};
+
+// Two computations called from one place.
+struct CalleePair {
+  uint32_t before = 0;
+  uint32_t after = 0;
+  bool inputs_changed = false;
+};
+
+// Compares pairs of computations instruction by instruction. Not thread-safe.
+class ComputationDiffer {
+ public:
+  // Says whether the one callee has become the other, which is then compared on its own; else the
+  // caller calls something else.
+  using TakeCallees = absl::FunctionRef<bool(const CalleePair&)>;
+
+  ComputationDiffer(ModuleSide& before, ModuleSide& after, const IdentifyOptions& options,
+                    MessageDiffer& differ, Findings& findings)
+      : before_(before), after_(after), options_(options), differ_(differ), findings_(findings) {}
+
+  // True when shapes of parameters or of the root are others.
+  bool Compare(const ComputationPair& pair, TakeCallees take_callees);
+
+  // Compares the schedules of two computations of equal content.
+  void CompareSchedulesOfEqual(const ComputationRecord& before, const ComputationRecord& after);
+
+ private:
+  class Run;
+
+  ModuleSide& before_;
+  ModuleSide& after_;
+  const IdentifyOptions& options_;
+  MessageDiffer& differ_;
+  Findings& findings_;
+};
+
+// "add.7", printable.
+std::string NameForPeople(const InstructionRecord& instruction);
+std::string NameForPeople(const ComputationRecord& computation);
+
+}  // namespace neffcache
