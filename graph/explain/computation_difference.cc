@@ -20,6 +20,8 @@ constexpr uint32_t kNone = InstructionMatching::kNone;
 constexpr size_t kLongestName = 80;
 constexpr size_t kMostReferences = 3;  // Changed operands that are named of one instruction.
 
+}  // namespace
+
 uint32_t ParametersOf(const NumberedModule& module, const ComputationRecord& computation) {
   const auto first =
       module.index().instructions.begin() + static_cast<std::ptrdiff_t>(computation.first);
@@ -27,8 +29,6 @@ uint32_t ParametersOf(const NumberedModule& module, const ComputationRecord& com
       std::count_if(first, first + static_cast<std::ptrdiff_t>(computation.count),
                     [](const InstructionRecord& i) { return i.is_parameter; }));
 }
-
-}  // namespace
 
 std::string NameForPeople(const InstructionRecord& instruction) {
   return Printable(NameOf(instruction), kLongestName);
@@ -76,7 +76,7 @@ class ComputationDiffer::Run {
  private:
   InstructionTable::Parameters Numbers() const {
     return same_parameters_ ? InstructionTable::Parameters::kByNumber
-                            : InstructionTable::Parameters::kByFields;
+                            : InstructionTable::Parameters::kByShape;
   }
   const InstructionRecord& BeforeAt(uint32_t b) {
     return b_module_.InstructionAt(b_computation_, b);
@@ -113,22 +113,29 @@ class ComputationDiffer::Run {
     CompareControls(before, after);
     CompareCallees(before, after, inputs_changed);
     const bool renumbered = after.is_parameter && before.parameter_number != after.parameter_number;
+    const bool moved = renumbered && !same_parameters_;
     const bool shape_changed = ShapeChanged(b);
     InstructionChange own;
     if (b_.rows[b].own != a_.rows[a].own) {
       own = CompareInstructions(b_module_, before, a_module_, after, d_.options_, d_.differ_);
       for (const FieldChange& change : own.fields.kept()) {
+        // Said below; and names of inputs go with their numbers.
+        if (after.is_parameter && change.path == "parameter_number") continue;
+        if (moved && change.path.starts_with("frontend attribute")) continue;
         changes_.push_back(absl::StrCat(change.path, " ", change.text));
       }
       const uint64_t more = own.fields.count() - own.fields.kept().size();
       if (more > 0) changes_.push_back(absl::StrCat("and ", more, " more"));
     }
-    if (renumbered) {
+    if (moved) {
+      changes_.insert(changes_.begin(), "another number");
+      follows_ = true;
+    } else if (renumbered) {
       changes_.insert(changes_.begin(), absl::StrCat("parameter ", before.parameter_number,
                                                      kBecomes, after.parameter_number));
-      follows_ |= !same_parameters_;
     }
     Finding finding;
+    bool shape_named = false;
     const bool only_literal = changes_.empty() && !own.literal.empty();
     if (shape_changed) {
       interface_changed_ |= after.is_parameter || b == b_.root;
@@ -136,10 +143,11 @@ class ComputationDiffer::Run {
       if (inputs_changed || passed_in || CalleeShapeChanged(before, after)) {
         d_.findings_.CountFollowingShape();
         follows_ = true;
-      } else if (pair_.is_entry && after.is_parameter) {
-        changes_.insert(changes_.begin(), own.shape);
       } else {
-        changes_.insert(changes_.begin(), absl::StrCat("shape ", own.shape));
+        shape_named = true;
+        changes_.insert(changes_.begin(), pair_.is_entry && after.is_parameter
+                                              ? own.shape
+                                              : absl::StrCat("shape ", own.shape));
       }
     }
     if (!own.literal.empty()) changes_.push_back(own.literal);
@@ -149,12 +157,16 @@ class ComputationDiffer::Run {
     finding.subject = NameForPeople(after);
     if (pair_.is_entry && after.is_parameter) {
       finding.kind = Difference::Kind::kSignature;
-      finding.subject = absl::StrCat("parameter ", after.parameter_number);
+      finding.subject = absl::StrCat(
+          "parameter ",
+          moved ? absl::StrCat(before.parameter_number, kBecomes, after.parameter_number)
+                : absl::StrCat(after.parameter_number));
     }
     finding.follows = follows_;
     finding.source = d_.after_.sources.Of(after);
     finding.change = absl::StrJoin(changes_, "; ");
-    finding.foldable = finding.kind != Difference::Kind::kSignature;
+    finding.foldable = true;
+    finding.has_shape = shape_named;
     d_.findings_.Add(std::move(finding));
   }
 
@@ -176,8 +188,7 @@ class ComputationDiffer::Run {
       for (size_t i = 0; i < before.size(); ++i) {
         if (matching_.Has(before[i], after[i])) continue;
         if (++moved > kMostReferences) continue;
-        named.push_back(absl::StrCat("operand ", i, " ", NameForPeople(BeforeAt(before[i])),
-                                     kBecomes, NameForPeople(AfterAt(after[i]))));
+        named.push_back(absl::StrCat("operand ", i, " ", OperandChange(before[i], after[i])));
       }
       if (moved > kMostReferences) {
         named.push_back(absl::StrCat("and ", moved - kMostReferences, " more operands"));
@@ -188,6 +199,30 @@ class ComputationDiffer::Run {
       changes_.insert(changes_.end(), named.begin(), named.end());
     }
     return inputs_changed || touched;
+  }
+
+  // The names of two operands, and what they are made of where the names are no help.
+  std::string OperandChange(uint32_t b, uint32_t a) {
+    std::string was = OperandText(d_.before_, b_, b, 0);
+    std::string is = OperandText(d_.after_, a_, a, 0);
+    for (int depth = 1; was == is && depth <= 4; ++depth) {
+      was = OperandText(d_.before_, b_, b, depth);
+      is = OperandText(d_.after_, a_, a, depth);
+    }
+    return was == is ? absl::StrCat(was, kBecomes, "another ", is)
+                     : absl::StrCat(was, kBecomes, is);
+  }
+  std::string OperandText(ModuleSide& side, const InstructionTable& table, uint32_t position,
+                          int depth) {
+    const InstructionRecord& instruction = side.module.InstructionAt(table.computation, position);
+    if (instruction.is_parameter) return absl::StrCat("parameter ", instruction.parameter_number);
+    const auto operands = table.Operands(position);
+    std::string text = NameForPeople(instruction);
+    if (depth > 0 && !operands.empty()) {
+      absl::StrAppend(&text, "(", OperandText(side, table, operands[0], depth - 1),
+                      operands.size() > 1 ? ", \u2026)" : ")");
+    }
+    return text;
   }
 
   void CompareControls(const InstructionRecord& before, const InstructionRecord& after) {

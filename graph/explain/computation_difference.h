@@ -66,6 +66,9 @@ class ComputationDiffer {
   Findings& findings_;
 };
 
+// How many of its instructions are parameters.
+uint32_t ParametersOf(const NumberedModule& module, const ComputationRecord& computation);
+
 // "add.7", printable.
 std::string NameForPeople(const InstructionRecord& instruction);
 std::string NameForPeople(const ComputationRecord& computation);

@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/explain/printable.h"
 
@@ -34,11 +33,6 @@ std::string SourceText(const SourceLine& source, const std::set<std::string>& am
   return source.line > 0 ? absl::StrCat(name, ":", source.line) : std::string(name);
 }
 
-bool IsShapeChange(const Finding& finding) {
-  return !finding.follows && (finding.kind == Difference::Kind::kSignature ||
-                              absl::StrContains(finding.change, "shape "));
-}
-
 }  // namespace
 
 void Findings::Add(Finding finding) {
@@ -61,6 +55,18 @@ void Findings::Add(Finding finding) {
   if (kept.size() < limit_) kept.push_back({std::move(finding), 0});
 }
 
+// The first that changes a shape, else the first of all.
+const Findings::Kept* Findings::CauseOfShapes() const {
+  const Kept* first = nullptr;
+  for (const std::vector<Kept>& kept : kept_) {
+    for (const Kept& k : kept) {
+      if (k.finding.has_shape) return &k;
+      if (first == nullptr) first = &k;
+    }
+  }
+  return first;
+}
+
 void Findings::MoveTo(Explanation* explanation) {
   std::map<std::string, std::set<std::string>> paths;  // By base name.
   for (const std::vector<Kept>& kept : kept_) {
@@ -73,6 +79,7 @@ void Findings::MoveTo(Explanation* explanation) {
   for (const auto& [name, files] : paths) {
     if (files.size() > 1) ambiguous.insert(name);
   }
+  const Kept* const cause = CauseOfShapes();
   for (std::vector<Kept>& kept : kept_) {
     for (Kept& k : kept) {
       if (explanation->differences.size() == limit_) break;
@@ -87,10 +94,9 @@ void Findings::MoveTo(Explanation* explanation) {
                       k.finding.change);
       std::string tail;
       if (k.likewise > 0) tail = absl::StrCat(" (and ", k.likewise, " more likewise)");
-      if (following_shapes_ > 0 && IsShapeChange(k.finding)) {
+      if (following_shapes_ > 0 && &k == cause) {
         absl::StrAppend(&tail, ", and ", following_shapes_,
                         following_shapes_ == 1 ? " shape that follows" : " shapes that follow");
-        following_shapes_ = 0;
       }
       difference.text = absl::StrCat(Printable(text, kLongestText - tail.size()), tail);
       explanation->differences.push_back(std::move(difference));

@@ -21,6 +21,7 @@ struct Finding {
   std::string change;  // "lhs_contracting_dimensions [1] → [0]".
   // The same change elsewhere is the same finding; not for what is named by its change alone.
   bool foldable = false;
+  bool has_shape = false;  // A shape is another one, and others may follow from that.
 };
 
 // Collects the findings of one explanation, in bounded memory: the first few of each kind, equal
@@ -43,6 +44,8 @@ class Findings {
     Finding finding;
     uint64_t likewise = 0;
   };
+  const Kept* CauseOfShapes() const;
+
   static constexpr size_t kKinds = static_cast<size_t>(Difference::Kind::kOrder) + 1;
   static constexpr size_t kMostFolds = 4096;
   static size_t ClassOf(Difference::Kind kind, bool follows) {

@@ -40,6 +40,30 @@ std::string HloText::Value(HloMessage message, Fields group) {
   return Printable(out, kLongestValue);
 }
 
+std::string HloText::SetEntry(HloMessage type, absl::string_view entry) {
+  const MessageSchema& schema = SchemaOf(type);
+  Fields fields;
+  if (!encoder_.Read(schema, entry, &fields)) return "?";
+  std::string output, parameter = "0", index, kind = "undefined";
+  for (size_t i = fields.begin; i < fields.end;) {
+    const Fields group = {i, encoder_.GroupEnd(i, fields.end)};
+    const FieldSchema* const field = schema.Find(encoder_.At(i).number);
+    i = group.end;
+    if (field == nullptr) continue;
+    const absl::string_view name = field->name;
+    std::string text = Value(type, group);
+    if (text.front() == '[') text = text.substr(1, text.size() - 2);
+    if (name == "output_shape_index") output = text;
+    if (name == "parameter_number") parameter = text;
+    if (name == "parameter_shape_index") index = text;
+    if (name == "kind") kind = text;
+  }
+  encoder_.Release(fields);
+  const std::string from = absl::StrCat("parameter ", parameter, " {", index, "}");
+  if (type != HloMessage::kAliasEntry) return from;
+  return absl::StrCat("output {", output, "} is ", from, " (", kind, ")");
+}
+
 void HloText::PutShape(Fields shape, Layouts layouts, int depth, std::string* out) {
   constexpr uint32_t kElementType = 2, kDimensions = 3, kTupleShapes = 4, kLayout = 5, kDynamic = 6;
   if (depth > kDeepest) {
@@ -186,7 +210,9 @@ void HloText::PutValue(HloMessage message, Fields group, int depth, std::string*
     return;
   }
   ElementType type;
-  if (ElementTypeOf(message, *field, &type)) {
+  if (field->type == FieldType::kEnum && field->presence == Presence::kRepeated) {
+    PutEnumerators(message, *field, group, out);
+  } else if (ElementTypeOf(message, *field, &type)) {
     absl::StrAppend(out, ListText(ListReader(encoder_, group, *field, type), type));
   } else if (field->type == FieldType::kString || field->type == FieldType::kBytes) {
     absl::StrAppend(out, Quoted(last.bytes));
@@ -205,6 +231,21 @@ void HloText::PutValue(HloMessage message, Fields group, int depth, std::string*
   } else {
     absl::StrAppend(out, ElementText({ElementType::Kind::kFloat, 8}, LoadFixed64(last.bytes)));
   }
+}
+
+void HloText::PutEnumerators(HloMessage message, const FieldSchema& field, Fields group,
+                             std::string* out) {
+  ElementType type;
+  ElementTypeOf(message, field, &type);
+  ListReader reader(encoder_, group, field, type);
+  absl::StrAppend(out, "[");
+  bool first = true;
+  for (uint64_t value; !Full(*out) && reader.Next(&value); first = false) {
+    const absl::string_view name = EnumName(message, field.number, static_cast<int64_t>(value));
+    absl::StrAppend(out, first ? "" : ",",
+                    name.empty() ? ElementText(type, value) : std::string(name));
+  }
+  absl::StrAppend(out, "]");
 }
 
 void HloText::PutUnknown(Fields group, std::string* out) {

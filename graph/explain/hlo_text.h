@@ -23,10 +23,16 @@ class HloText {
   // {field: value, ...}. "absent" for no occurrences.
   std::string Value(HloMessage message, MessageEncoder::Fields group);
 
+  // "output {1} is parameter 7 {} (may)", "parameter 3 {0}": an entry of the sets of aliases and
+  // donors.
+  std::string SetEntry(HloMessage type, absl::string_view entry);
+
  private:
   void PutShape(MessageEncoder::Fields shape, Layouts layouts, int depth, std::string* out);
   void PutLayout(MessageEncoder::Fields layout, std::string* out);
   void PutValue(HloMessage message, MessageEncoder::Fields group, int depth, std::string* out);
+  void PutEnumerators(HloMessage message, const FieldSchema& field, MessageEncoder::Fields group,
+                      std::string* out);
   void PutUnknown(MessageEncoder::Fields group, std::string* out);
   void PutMessage(HloMessage type, MessageEncoder::Fields pieces, int depth, std::string* out);
   void PutMap(MessageEncoder::Fields group, std::string* out);

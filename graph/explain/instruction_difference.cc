@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "graph/encoding.h"
 #include "graph/explain/json_difference.h"
 #include "graph/explain/module_fields.h"
@@ -38,6 +39,9 @@ class InstructionDiffer {
     if (number == kOperandsField || number == kControlsField || number == kCalleesField) return;
     if (Form(before_, b_, before, &before_form_) == Form(after_, a_, after, &after_form_)) return;
     switch (number) {
+      case kOpcodeField:
+        return change_.fields.Add("opcode", absl::StrCat(OpcodeText(before_, before), kBecomes,
+                                                         OpcodeText(after_, after)));
       case kShapeField:
         return CompareShapes(before, after);
       case kLiteralField:
@@ -60,13 +64,25 @@ class InstructionDiffer {
     return form->view();
   }
 
+  // Opcodes are words, and need no quotes.
+  static std::string OpcodeText(NumberedModule& module, Fields group) {
+    if (group.begin == group.end) return "absent";
+    return Printable(module.encoder().At(group.end - 1).bytes, 60);
+  }
+
+  // The finding says that it is a shape.
+  static absl::string_view WithoutPrefix(absl::string_view path) {
+    absl::ConsumePrefix(&path, "shape.");
+    return path;
+  }
+
   void CompareShapes(Fields before, Fields after) {
     FieldChanges changes;
     differ_.CompareGroup(HloMessage::kInstruction, before, after, "", &changes);
     for (const FieldChange& change : changes.kept()) {
       const bool whole = change.path == "shape";
       absl::StrAppend(&change_.shape, change_.shape.empty() ? "" : ", ",
-                      whole ? "" : absl::StrCat(change.path, " "), change.text);
+                      whole ? "" : absl::StrCat(WithoutPrefix(change.path), " "), change.text);
     }
   }
 

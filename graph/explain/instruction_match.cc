@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "graph/explain/sequence_match.h"
 
@@ -21,16 +22,19 @@ class Matcher {
   }
 
   InstructionMatching Run() && {
-    MatchTrees();
-    MatchParameters();
+    MatchTrees(Trees::kUnique);
+    if (SameParameters()) MatchParameters();
     if (SameOpcode(before_.root, after_.root)) Pair(before_.root, after_.root);
     Descend();
     Ascend(&InstructionTable::Row::own);
     Descend();
+    if (!SameParameters()) MatchParameters();
     Ascend(&InstructionTable::Row::opcode);
     Descend();
+    MatchTrees(Trees::kAll);
     MatchRest();
     Descend();
+    MatchSinks();
     MatchReplaced();
     return std::move(matching_);
   }
@@ -51,11 +55,25 @@ class Matcher {
     return true;
   }
 
+  // Trees that occur several times are told apart by what uses them, which takes other pairs first.
+  enum class Trees { kUnique, kAll };
+
   // From users to operands, so that among equal trees those are paired that have the same users.
-  void MatchTrees() {
+  void MatchTrees(Trees which) {
     absl::flat_hash_map<uint64_t, uint32_t> last;  // Of a chain of positions with one tree.
     std::vector<uint32_t> previous(after_.size(), kNone);
+    absl::flat_hash_set<uint64_t> met, repeated;
+    if (which == Trees::kUnique) {
+      for (const InstructionTable::Row& row : before_.rows) {
+        if (!met.insert(row.tree).second) repeated.insert(row.tree);
+      }
+      met.clear();
+      for (const InstructionTable::Row& row : after_.rows) {
+        if (!met.insert(row.tree).second) repeated.insert(row.tree);
+      }
+    }
     for (uint32_t a = 0; a < after_.size(); ++a) {
+      if (repeated.contains(after_.rows[a].tree)) continue;
       const auto [it, added] = last.try_emplace(after_.rows[a].tree, a);
       if (!added) {
         previous[a] = it->second;
@@ -70,35 +88,44 @@ class Matcher {
       while (a != kNone && matching_.before[a] != kNone) a = previous[a];
       if (a == kNone) continue;
       Pair(b, a);
-      while (!todo_.empty()) {
-        const auto [user_b, user_a] = todo_.back();
-        todo_.pop_back();
-        const auto b_operands = before_.Operands(user_b);
-        const auto a_operands = after_.Operands(user_a);
-        for (size_t i = 0; i < b_operands.size() && i < a_operands.size(); ++i) {
-          if (before_.rows[b_operands[i]].tree == after_.rows[a_operands[i]].tree) {
-            Pair(b_operands[i], a_operands[i]);
-          }
-        }
-      }
+      Descend();
     }
-    todo_.clear();
   }
 
-  // By number where there are as many, else by their fields in order.
+  bool SameParameters() const { return before_.parameters.size() == after_.parameters.size(); }
+
+  // By number where there are as many, else those that nothing else has told, by shape in order.
   void MatchParameters() {
     const std::vector<uint32_t>& b = before_.parameters;
     const std::vector<uint32_t>& a = after_.parameters;
-    if (b.size() == a.size()) {
+    if (SameParameters()) {
       for (size_t i = 0; i < b.size(); ++i) Pair(b[i], a[i]);
-      return;
+    } else {
+      const auto free = [](const std::vector<uint32_t>& parameters,
+                           const std::vector<uint32_t>& partners) {
+        std::vector<uint32_t> positions;
+        for (const uint32_t position : parameters) {
+          if (partners[position] == kNone) positions.push_back(position);
+        }
+        return positions;
+      };
+      MatchInOrder(free(b, matching_.after), free(a, matching_.before),
+                   &InstructionTable::Row::shape);
     }
-    const auto fields = [](const InstructionTable& table) {
-      std::vector<uint64_t> tokens;
-      for (const uint32_t position : table.parameters) tokens.push_back(table.rows[position].own);
-      return tokens;
+  }
+
+  // Pairs of equal tokens, in the order given.
+  void MatchInOrder(const std::vector<uint32_t>& b, const std::vector<uint32_t>& a,
+                    uint64_t InstructionTable::Row::*token) {
+    const auto tokens = [token](const InstructionTable& table,
+                                const std::vector<uint32_t>& positions) {
+      std::vector<uint64_t> result;
+      for (const uint32_t position : positions) result.push_back(table.rows[position].*token);
+      return result;
     };
-    for (const auto& [i, k] : MatchSequences(fields(before_), fields(after_))) Pair(b[i], a[k]);
+    for (const auto& [i, k] : MatchSequences(tokens(before_, b), tokens(after_, a))) {
+      Pair(b[i], a[k]);
+    }
   }
 
   // Operands of pairs are pairs, where they do the same.
@@ -113,9 +140,13 @@ class Matcher {
     const auto b_operands = before_.Operands(b);
     const auto a_operands = after_.Operands(a);
     if (b_operands.size() == a_operands.size()) {
+      bool all_equal = true;
       for (size_t i = 0; i < b_operands.size(); ++i) {
-        if (SameOpcode(b_operands[i], a_operands[i])) Pair(b_operands[i], a_operands[i]);
+        const bool equal = Tree(before_, b_operands[i]) == Tree(after_, a_operands[i]);
+        all_equal &= equal;
+        if (equal) Pair(b_operands[i], a_operands[i]);
       }
+      if (!all_equal) PairChangedOperands(b_operands, a_operands);
       return;
     }
     const auto fields = [](const InstructionTable& table, absl::Span<const uint32_t> operands) {
@@ -127,6 +158,25 @@ class Matcher {
          MatchSequences(fields(before_, b_operands), fields(after_, a_operands))) {
       Pair(b_operands[i], a_operands[k]);
     }
+  }
+
+  // Not what has only changed its place.
+  void PairChangedOperands(absl::Span<const uint32_t> b_operands,
+                           absl::Span<const uint32_t> a_operands) {
+    absl::flat_hash_set<uint64_t> b_trees, a_trees;
+    for (size_t i = 0; i < b_operands.size(); ++i) {
+      if (Tree(before_, b_operands[i]) == Tree(after_, a_operands[i])) continue;
+      b_trees.insert(Tree(before_, b_operands[i]));
+      a_trees.insert(Tree(after_, a_operands[i]));
+    }
+    for (size_t i = 0; i < b_operands.size(); ++i) {
+      const uint32_t b = b_operands[i], a = a_operands[i];
+      const bool moved = a_trees.contains(Tree(before_, b)) || b_trees.contains(Tree(after_, a));
+      if (!moved && SameOpcode(b, a)) Pair(b, a);
+    }
+  }
+  static uint64_t Tree(const InstructionTable& table, uint32_t position) {
+    return table.rows[position].tree;
   }
 
   // Users of pairs are pairs, where they use them in the same place and have the same `token`. From
@@ -190,6 +240,22 @@ class Matcher {
       Pair(b[i], found->second.back());
       found->second.pop_back();
     }
+  }
+
+  // What nobody uses, by opcode: nothing else tells what it was.
+  void MatchSinks() {
+    const auto sinks = [](const InstructionTable& table, const std::vector<uint32_t>& partners) {
+      std::vector<bool> used(table.size());
+      for (const uint32_t operand : table.operands) used[operand] = true;
+      std::vector<uint32_t> positions;
+      for (uint32_t i = 0; i < table.size(); ++i) {
+        if (!used[i] && partners[i] == kNone) positions.push_back(i);
+      }
+      return positions;
+    };
+    MatchInOrder(sinks(before_, matching_.after), sinks(after_, matching_.before),
+                 &InstructionTable::Row::opcode);
+    Descend();
   }
 
   // Another opcode in the same place, and what is below it.

@@ -55,8 +55,9 @@ InstructionTable::InstructionTable(NumberedModule& module, const ComputationReco
     row.own = Shorten(hash);
 
     tree.Truncate(0);
-    tree.PutRaw({reinterpret_cast<const char*>(&row.own), sizeof(row.own)});
-    if (row.is_parameter && by == Parameters::kByNumber) {
+    const bool by_shape = row.is_parameter && by == Parameters::kByShape;
+    tree.PutVarint(by_shape ? row.shape : row.own);
+    if (row.is_parameter && !by_shape) {
       tree.PutVarint(static_cast<uint64_t>(instruction.parameter_number));
     }
     row.first_operand = static_cast<uint32_t>(operands.size());

@@ -12,8 +12,9 @@ namespace neffcache {
 // operands stand before users. About 40 bytes an instruction and 4 an edge. The module must outlive
 // it.
 struct InstructionTable {
-  // Whether parameters of another number are other ones: not where the numbers have moved.
-  enum class Parameters { kByNumber, kByFields };
+  // What trees take parameters for: where there are more or fewer, numbers and the names that go
+  // with them have moved.
+  enum class Parameters { kByNumber, kByShape };
 
   InstructionTable(NumberedModule& module, const ComputationRecord& computation,
                    Parameters parameters);

@@ -74,12 +74,7 @@ bool LiteralType(uint32_t number, ElementType* type) {
   }
 }
 
-}  // namespace
-
-bool ElementTypeOf(HloMessage message, const FieldSchema& field, ElementType* type) {
-  if (message == HloMessage::kLiteral && field.type == FieldType::kBytes) {
-    return LiteralType(field.number, type);
-  }
+bool ListType(HloMessage message, const FieldSchema& field, ElementType* type) {
   if (field.presence != Presence::kRepeated) return false;
   switch (field.type) {
     case FieldType::kBool:
@@ -105,6 +100,16 @@ bool ElementTypeOf(HloMessage message, const FieldSchema& field, ElementType* ty
     default:
       return false;
   }
+}
+
+}  // namespace
+
+bool ElementTypeOf(HloMessage message, const FieldSchema& field, ElementType* type) {
+  const bool literal = message == HloMessage::kLiteral;
+  const bool is_list = literal && field.type == FieldType::kBytes ? LiteralType(field.number, type)
+                                                                  : ListType(message, field, type);
+  type->bare = literal;
+  return is_list;
 }
 
 bool ListReader::Next(uint64_t* bits) {
@@ -199,7 +204,7 @@ std::string ListChange(ListReader before, ListReader after, const ElementType& t
     }
   }
   const uint64_t parts = type.complex ? 2 : 1;
-  if (before_count == 1 && after_count == 1) {
+  if (type.bare && before_count == 1 && after_count == 1) {
     return absl::StrCat(ElementText(type, first_before), kBecomes, ElementText(type, first_after));
   }
   if (before_text.size() <= kLongestList && after_text.size() <= kLongestList) {

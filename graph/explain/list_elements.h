@@ -26,6 +26,7 @@ struct ElementType {
   Kind kind = Kind::kSigned;
   size_t width = 0;      // Bytes; of varints 0.
   bool complex = false;  // Two of them make an element.
+  bool bare = false;     // One element alone is written without brackets, as literals are.
 };
 
 // Of a field that holds a list of numbers; of a literal's, also where they are packed into bytes.

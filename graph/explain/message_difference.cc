@@ -90,7 +90,7 @@ void MessageDiffer::CompareGroup(HloMessage message, Fields before, Fields after
     return CompareMessages(field->message, before, after, here, changes);
   }
   ElementType type;
-  if (ElementTypeOf(message, *field, &type)) {
+  if (field->type != FieldType::kEnum && ElementTypeOf(message, *field, &type)) {
     changes->Add(here, ListChange(ListReader(before_, before, *field, type),
                                   ListReader(after_, after, *field, type), type));
   } else if (field->type == FieldType::kString || field->type == FieldType::kBytes) {
@@ -184,20 +184,6 @@ void MessageDiffer::CompareSets(const FieldSchema& field, Fields before, Fields 
   };
   const auto b = read(before_, before);
   const auto a = read(after_, after);
-  const auto entry_text = [&](MessageEncoder& encoder, HloText& text, size_t place) {
-    Fields fields;
-    std::string out;
-    if (!encoder.Read(schema, encoder.At(place).bytes, &fields)) return out;
-    for (size_t i = fields.begin; i < fields.end;) {
-      const Fields group = {i, encoder.GroupEnd(i, fields.end)};
-      const FieldSchema* const part = schema.Find(encoder.At(i).number);
-      absl::StrAppend(&out, out.empty() ? "" : ", ", part == nullptr ? "?" : part->name, " ",
-                      text.Value(field.message, group));
-      i = group.end;
-    }
-    encoder.Release(fields);
-    return absl::StrCat("{", out, "}");
-  };
   size_t i = 0, k = 0;
   std::vector<size_t> gone, come;
   while (i < b.size() || k < a.size()) {
@@ -215,8 +201,11 @@ void MessageDiffer::CompareSets(const FieldSchema& field, Fields before, Fields 
       changes->Add("", "");
       continue;
     }
-    const std::string was = n < gone.size() ? entry_text(before_, before_text_, gone[n]) : "absent";
-    const std::string is = n < come.size() ? entry_text(after_, after_text_, come[n]) : "absent";
+    const std::string was = n < gone.size()
+                                ? before_text_.SetEntry(field.message, before_.At(gone[n]).bytes)
+                                : "absent";
+    const std::string is =
+        n < come.size() ? after_text_.SetEntry(field.message, after_.At(come[n]).bytes) : "absent";
     changes->Add(path, absl::StrCat(was, kBecomes, is));
   }
 }

@@ -32,6 +32,8 @@ class ModuleDiffer {
 
   void Run() {
     CountContents();
+    other_parameters_ = ParametersOf(before_.module, before_.module.Entry()) !=
+                        ParametersOf(after_.module, after_.module.Entry());
     ComparePair({before_index_.entry, after_index_.entry, /*is_entry=*/true, false});
     CompareCalled();
     CompareLeft();
@@ -183,6 +185,8 @@ class ModuleDiffer {
       Finding finding;
       finding.kind = kind == ModuleField::kSignature ? Difference::Kind::kSignature
                                                      : Difference::Kind::kModuleField;
+      // Where there are more parameters or fewer, references to them have moved.
+      finding.follows = kind == ModuleField::kSignature && other_parameters_;
       finding.subject = kind == ModuleField::kSignature ? "" : "module";
       finding.change = absl::StrCat(change.path, " ", change.text);
       findings_.Add(std::move(finding));
@@ -243,6 +247,7 @@ class ModuleDiffer {
   ComputationDiffer computations_;
 
   bool entry_changed_ = false;
+  bool other_parameters_ = false;  // The entries have different numbers of them.
   absl::flat_hash_map<Digest, uint64_t> left_before_;
   absl::flat_hash_map<Digest, uint64_t> left_after_;
   absl::flat_hash_set<std::pair<uint32_t, uint32_t>> paired_;
