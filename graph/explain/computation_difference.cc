@@ -38,6 +38,20 @@ std::string NameForPeople(const ComputationRecord& computation) {
   return Printable(NameOf(computation), kLongestName);
 }
 
+std::string ModuleSide::Name(const InstructionRecord& instruction) {
+  return Spend(instruction.bytes.size()) ? NameForPeople(instruction) : "\u2026";
+}
+
+std::string ModuleSide::Name(const ComputationRecord& computation) {
+  // Its instructions are passed over by their lengths.
+  return Spend(uint64_t{16} * computation.count) ? NameForPeople(computation) : "\u2026";
+}
+
+std::string ModuleSide::RootShape(const ComputationRecord& computation) {
+  const InstructionRecord& root = module.index().instructions[computation.first + computation.root];
+  return Spend(root.bytes.size()) ? ShapeOf(module, root, HloText::Layouts::kShow) : "\u2026";
+}
+
 // The comparison of one pair.
 class ComputationDiffer::Run {
  public:
@@ -217,7 +231,7 @@ class ComputationDiffer::Run {
     const InstructionRecord& instruction = side.module.InstructionAt(table.computation, position);
     if (instruction.is_parameter) return absl::StrCat("parameter ", instruction.parameter_number);
     const auto operands = table.Operands(position);
-    std::string text = NameForPeople(instruction);
+    std::string text = side.Name(instruction);
     if (depth > 0 && !operands.empty()) {
       absl::StrAppend(&text, "(", OperandText(side, table, operands[0], depth - 1),
                       operands.size() > 1 ? ", \u2026)" : ")");
@@ -233,7 +247,7 @@ class ComputationDiffer::Run {
     for (const uint32_t offset : b_controls) {
       const uint32_t b = b_module_.PositionOf(b_computation_, offset);
       if (matching_.after[b] == kNone) {
-        changes_.push_back(absl::StrCat("control predecessor - ", NameForPeople(BeforeAt(b))));
+        changes_.push_back(absl::StrCat("control predecessor - ", d_.before_.Name(BeforeAt(b))));
         follows_ = true;
       } else {
         expected.push_back(matching_.after[b]);
@@ -253,7 +267,7 @@ class ComputationDiffer::Run {
                           std::back_inserter(only));
       for (size_t i = 0; i < only.size() && i < kMostReferences; ++i) {
         changes_.push_back(
-            absl::StrCat("control predecessor ", sign, NameForPeople(AfterAt(only[i]))));
+            absl::StrCat("control predecessor ", sign, d_.after_.Name(AfterAt(only[i]))));
       }
     };
     add(expected, found, "- ");
@@ -274,7 +288,7 @@ class ComputationDiffer::Run {
       const ComputationRecord& a = a_module_.index().computations[a_callees[i]];
       if (b_module_.ContentOf(b) == a_module_.ContentOf(a)) continue;
       if (take_callees_({b.index, a.index, inputs_changed})) continue;
-      changes_.push_back(absl::StrCat("calls ", NameForPeople(b), kBecomes, NameForPeople(a)));
+      changes_.push_back(absl::StrCat("calls ", d_.before_.Name(b), kBecomes, d_.after_.Name(a)));
     }
   }
 
@@ -282,17 +296,11 @@ class ComputationDiffer::Run {
   bool CalleeShapeChanged(const InstructionRecord& before, const InstructionRecord& after) {
     const auto b_callees = b_module_.index().Callees(before);
     const auto a_callees = a_module_.index().Callees(after);
-    const auto root_shape = [](NumberedModule& module, uint32_t callee) {
-      const ComputationRecord& computation = module.index().computations[callee];
-      return ShapeOf(module, module.index().instructions[computation.first + computation.root],
-                     HloText::Layouts::kShow);
-    };
     for (size_t i = 0; i < b_callees.size() && i < a_callees.size(); ++i) {
-      if (b_module_.ContentOf(b_module_.index().computations[b_callees[i]]) ==
-          a_module_.ContentOf(a_module_.index().computations[a_callees[i]])) {
-        continue;
-      }
-      if (root_shape(b_module_, b_callees[i]) != root_shape(a_module_, a_callees[i])) return true;
+      const ComputationRecord& b = b_module_.index().computations[b_callees[i]];
+      const ComputationRecord& a = a_module_.index().computations[a_callees[i]];
+      if (b_module_.ContentOf(b) == a_module_.ContentOf(a)) continue;
+      if (d_.before_.RootShape(b) != d_.after_.RootShape(a)) return true;
     }
     return false;
   }
@@ -305,8 +313,8 @@ class ComputationDiffer::Run {
         pair_.is_entry ? "root" : absl::StrCat("root of ", NameForPeople(a_computation_));
     finding.follows = matching_.after[b_.root] == kNone || matching_.before[a_.root] == kNone;
     finding.source = d_.after_.sources.Of(AfterAt(a_.root));
-    finding.change =
-        absl::StrCat(NameForPeople(BeforeAt(b_.root)), kBecomes, NameForPeople(AfterAt(a_.root)));
+    finding.change = absl::StrCat(d_.before_.Name(BeforeAt(b_.root)), kBecomes,
+                                  d_.after_.Name(AfterAt(a_.root)));
     d_.findings_.Add(std::move(finding));
   }
 
@@ -369,7 +377,7 @@ class ComputationDiffer::Run {
         std::mismatch(expected.begin(), expected.end(), found.begin(), found.end());
     if (was == expected.end() && is == found.end()) return;
     const auto name = [&](bool present, uint32_t position) {
-      return present ? NameForPeople(AfterAt(position)) : std::string("the end");
+      return present ? d_.after_.Name(AfterAt(position)) : std::string("the end");
     };
     Finding finding;
     finding.kind = Difference::Kind::kOrder;

@@ -14,13 +14,35 @@
 
 namespace neffcache {
 
-// One of two modules that are compared, with what is needed to speak of it.
-struct ModuleSide {
-  explicit ModuleSide(NumberedModule& m) : module(m), sources(m.index().module), schedule(m) {}
+// One of two modules that are compared, with what is needed to speak of it. A name or a shape that
+// is asked for often is read often: after a multiple of the module's size they are elided, so that
+// time stays linear.
+class ModuleSide {
+ public:
+  explicit ModuleSide(NumberedModule& m)
+      : module(m),
+        sources(m.index().module),
+        schedule(m),
+        effort_left_(32 * m.index().module.size() + (1 << 20)) {}
+
+  // As NameForPeople().
+  std::string Name(const InstructionRecord& instruction);
+  std::string Name(const ComputationRecord& computation);
+  // The shape of what a computation returns.
+  std::string RootShape(const ComputationRecord& computation);
 
   NumberedModule& module;
   SourceLines sources;
   const Schedule schedule;
+
+ private:
+  bool Spend(uint64_t bytes) {
+    if (effort_left_ < bytes) return false;
+    effort_left_ -= bytes;
+    return true;
+  }
+
+  uint64_t effort_left_;
 };
 
 // Two computations of which the one has become the other.

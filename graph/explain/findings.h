@@ -31,6 +31,8 @@ class Findings {
   explicit Findings(size_t limit) : limit_(limit) {}
 
   void Add(Finding finding);
+  // Further ones that are known by their number only.
+  void AddOmitted(uint64_t count) { count_ += count; }
   // Shapes that are others only because of what they are computed from.
   void CountFollowingShape() { ++following_shapes_; }
 

@@ -12,6 +12,8 @@ namespace neffcache {
 namespace {
 
 constexpr uint32_t kNone = InstructionMatching::kNone;
+// Differences among the operands of one instruction that are told one by one.
+constexpr uint32_t kMostOperands = 64;
 
 class Matcher {
  public:
@@ -155,7 +157,7 @@ class Matcher {
       return tokens;
     };
     for (const auto& [i, k] :
-         MatchSequences(fields(before_, b_operands), fields(after_, a_operands))) {
+         MatchSequences(fields(before_, b_operands), fields(after_, a_operands), kMostOperands)) {
       Pair(b_operands[i], a_operands[k]);
     }
   }

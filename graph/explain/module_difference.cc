@@ -191,6 +191,7 @@ class ModuleDiffer {
       finding.change = absl::StrCat(change.path, " ", change.text);
       findings_.Add(std::move(finding));
     }
+    findings_.AddOmitted(changes.count() - changes.kept().size());
   }
 
   void ComparePayloads() {

@@ -6,18 +6,18 @@
 namespace neffcache {
 namespace {
 
-// Myers' greedy algorithm keeps the furthest points of every round: 4 bytes * limit^2.
-constexpr int64_t kMostDifferences = 1000;
+// However long the sequences are.
 constexpr int64_t kMostSteps = int64_t{1} << 28;
 
 using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
 
 // Appends the pairs on the way to the end of both, or to the furthest point within the limit.
 void MatchMiddle(absl::Span<const uint64_t> before, absl::Span<const uint64_t> after,
-                 uint32_t offset, Pairs* pairs) {
+                 uint32_t offset, int64_t most, Pairs* pairs) {
   const int64_t n = static_cast<int64_t>(before.size());
   const int64_t m = static_cast<int64_t>(after.size());
-  const int64_t limit = std::min({n + m, kMostDifferences, kMostSteps / (n + m)});
+  const int64_t limit = std::min({n + m, most, kMostSteps / (n + m)});
+  // Myers' greedy algorithm, with the furthest points of every round kept for the way back.
   // Round d holds x for the diagonals -d, -d + 2, ..., d.
   std::vector<std::vector<int32_t>> rounds;
   int64_t reached_round = 0, reached_diagonal = 0, reached = -1;
@@ -86,7 +86,8 @@ void MatchMiddle(absl::Span<const uint64_t> before, absl::Span<const uint64_t> a
 
 }  // namespace
 
-Pairs MatchSequences(absl::Span<const uint64_t> before, absl::Span<const uint64_t> after) {
+Pairs MatchSequences(absl::Span<const uint64_t> before, absl::Span<const uint64_t> after,
+                     uint32_t limit) {
   Pairs pairs;
   const size_t shorter = std::min(before.size(), after.size());
   size_t prefix = 0;
@@ -99,7 +100,7 @@ Pairs MatchSequences(absl::Span<const uint64_t> before, absl::Span<const uint64_
   for (uint32_t i = 0; i < prefix; ++i) pairs.emplace_back(i, i);
   const auto b = before.subspan(prefix, before.size() - prefix - suffix);
   const auto a = after.subspan(prefix, after.size() - prefix - suffix);
-  if (!b.empty() && !a.empty()) MatchMiddle(b, a, static_cast<uint32_t>(prefix), &pairs);
+  if (!b.empty() && !a.empty()) MatchMiddle(b, a, static_cast<uint32_t>(prefix), limit, &pairs);
   for (size_t i = 0; i < suffix; ++i) {
     pairs.emplace_back(static_cast<uint32_t>(before.size() - suffix + i),
                        static_cast<uint32_t>(after.size() - suffix + i));

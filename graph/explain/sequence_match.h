@@ -9,9 +9,10 @@
 namespace neffcache {
 
 // Pairs of equal tokens, ascending on both sides: a longest common subsequence where the sequences
-// differ in few places, fewer pairs where that would take long. Time and memory are bounded
-// whatever the tokens are: linear, and the square of the number of differences up to a limit.
+// differ in at most `limit` places, fewer pairs where they differ in more. Time is at most linear
+// times the limit, memory its square, whatever the tokens are.
 std::vector<std::pair<uint32_t, uint32_t>> MatchSequences(absl::Span<const uint64_t> before,
-                                                          absl::Span<const uint64_t> after);
+                                                          absl::Span<const uint64_t> after,
+                                                          uint32_t limit = 1000);
 
 }  // namespace neffcache
