@@ -56,7 +56,7 @@ class ScalarConstants {
   }
   std::string Value(size_t i) {
     std::string text = "none";
-    ForLiteral(i, [&](Fields group) { text = ValueText(group); });
+    ForLiteral(i, [&](Fields group) { text = HloText(module_.encoder()).LiteralValue(group); });
     return text;
   }
 
@@ -72,25 +72,6 @@ class ScalarConstants {
       k = group.end;
     }
     encoder.Release(fields);
-  }
-
-  // The field that holds the values, without the brackets of a list.
-  std::string ValueText(Fields literal) {
-    constexpr uint32_t kShape = 1;
-    MessageEncoder& encoder = module_.encoder();
-    std::string text;
-    Fields fields;
-    if (!encoder.ReadMerged(SchemaOf(HloMessage::kLiteral), literal, &fields)) return "?";
-    for (size_t k = fields.begin; k < fields.end;) {
-      const Fields group = {k, encoder.GroupEnd(k, fields.end)};
-      if (encoder.At(k).number != kShape) {
-        text = HloText(encoder).Value(HloMessage::kLiteral, group);
-      }
-      k = group.end;
-    }
-    encoder.Release(fields);
-    if (text.size() > 2 && text.front() == '[') text = text.substr(1, text.size() - 2);
-    return text;
   }
 
   NumberedModule& module_;

@@ -159,15 +159,17 @@ class ComputationDiffer::Run {
         follows_ = true;
       } else {
         shape_named = true;
-        changes_.insert(changes_.begin(), pair_.is_entry && after.is_parameter
-                                              ? own.shape
-                                              : absl::StrCat("shape ", own.shape));
+        if (own.literal.empty()) {
+          changes_.insert(changes_.begin(), pair_.is_entry && after.is_parameter
+                                                ? own.shape
+                                                : absl::StrCat("shape ", own.shape));
+        }
       }
     }
     if (!own.literal.empty()) changes_.push_back(own.literal);
     if (changes_.empty()) return;
     finding.kind = Difference::Kind::kInstruction;
-    if (only_literal && !shape_changed) finding.kind = Difference::Kind::kConstant;
+    if (only_literal) finding.kind = Difference::Kind::kConstant;
     finding.subject = NameForPeople(after);
     if (pair_.is_entry && after.is_parameter) {
       finding.kind = Difference::Kind::kSignature;

@@ -40,6 +40,25 @@ std::string HloText::Value(HloMessage message, Fields group) {
   return Printable(out, kLongestValue);
 }
 
+std::string HloText::LiteralValue(Fields literal) {
+  constexpr uint32_t kShape = 1;
+  const MessageSchema& schema = SchemaOf(HloMessage::kLiteral);
+  std::string text = "none";
+  Fields fields;
+  if (!encoder_.ReadMerged(schema, literal, &fields)) return text;
+  for (size_t i = fields.begin; i < fields.end;) {
+    const Fields group = {i, encoder_.GroupEnd(i, fields.end)};
+    if (encoder_.At(i).number != kShape) text = Value(HloMessage::kLiteral, group);
+    i = group.end;
+  }
+  encoder_.Release(fields);
+  // One element alone needs no brackets.
+  if (text.size() > 2 && text.front() == '[' && text.find(',') == std::string::npos) {
+    text = text.substr(1, text.size() - 2);
+  }
+  return text;
+}
+
 std::string HloText::SetEntry(HloMessage type, absl::string_view entry) {
   const MessageSchema& schema = SchemaOf(type);
   Fields fields;

@@ -23,6 +23,9 @@ class HloText {
   // {field: value, ...}. "absent" for no occurrences.
   std::string Value(HloMessage message, MessageEncoder::Fields group);
 
+  // "3", "[1,2,3]": what a literal holds, apart from its shape. "none" for one that holds nothing.
+  std::string LiteralValue(MessageEncoder::Fields literal);
+
   // "output {1} is parameter 7 {} (may)", "parameter 3 {0}": an entry of the sets of aliases and
   // donors.
   std::string SetEntry(HloMessage type, absl::string_view entry);

@@ -87,6 +87,18 @@ class InstructionDiffer {
   }
 
   void CompareLiterals(Fields before, Fields after) {
+    // Shapes come first. Lists of different types have nothing in common but what they are.
+    if (!change_.shape.empty()) {
+      for (const HloText::Layouts layouts : {HloText::Layouts::kHide, HloText::Layouts::kShow}) {
+        const std::string was = absl::StrCat(ShapeOf(before_, b_, layouts), " ",
+                                             differ_.before_text().LiteralValue(before));
+        const std::string is = absl::StrCat(ShapeOf(after_, a_, layouts), " ",
+                                            differ_.after_text().LiteralValue(after));
+        if (was == is) continue;
+        change_.literal = absl::StrCat(was, kBecomes, is);
+        return;
+      }
+    }
     FieldChanges changes;
     differ_.CompareGroup(HloMessage::kInstruction, before, after, "", &changes);
     const std::string shape = ShapeOf(after_, a_, HloText::Layouts::kHide);

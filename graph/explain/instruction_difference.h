@@ -10,8 +10,10 @@ namespace neffcache {
 
 // What differs between two instructions, apart from what they refer to.
 struct InstructionChange {
-  std::string shape;    // "f32[8] → f32[16]"; empty for equal ones.
-  std::string literal;  // "s32[] 3 → 5", "literal of f32[1024]: 3 of 1024 elements differ, ...".
+  std::string shape;  // "f32[8] → f32[16]"; empty for equal ones.
+  // With the shape, where that differs: "s32[] 3 → 5", "f32[] 3 → bf16[] 3", "literal of f32[1024]:
+  // 3 of 1024 elements differ, ...".
+  std::string literal;
   FieldChanges fields;  // All others.
 };
 

@@ -214,10 +214,10 @@ INSTANTIATE_TEST_SUITE_P(
                    At(m, 2).Message(51, precision.Varints(1, {2, 0}));
                  },
                  Kind::kInstruction,
-                 "dot.3 (attention.py:88): precision_config absent → {operand_precision: [highest,default]}"},
+                 "dot.3 (attention.py:88): precision_config absent → {operand_precision: "
+                 "[highest,default]}"},
         Sentence{"unknown field of a shape", [](auto& m) { At(m, 2).At(3).Varint(99, 5); },
-                 Kind::kInstruction,
-                 "dot.3 (attention.py:88): shape unknown field 99 absent → 5"},
+                 Kind::kInstruction, "dot.3 (attention.py:88): shape unknown field 99 absent → 5"},
         Sentence{"scalar constant",
                  [](auto& m) { At(m, 3) = WithSource(ScalarConstant(4, 5), "rank.py", 3); },
                  Kind::kConstant, "constant.4 (rank.py:3): s32[] 3 → 5"},
@@ -231,6 +231,15 @@ INSTANTIATE_TEST_SUITE_P(
                  Kind::kConstant,
                  "constant.7: literal of f32[64]: 2 of 64 elements differ, first at 17: 0.5 → "
                  "0.25"},
+        Sentence{"constant of another type",
+                 [](auto& m) {
+                   ProtoMessage& constant = At(m, 3);
+                   constant.At(3).Find(2)->value = 5;  // s64[]
+                   constant.At(8).At(1).Find(2)->value = 5;
+                   constant.At(8).Remove(4);
+                   constant.At(8).Varints(5, {-3});
+                 },
+                 Kind::kConstant, "constant.4 (rank.py:3): s32[] 3 → s64[] -3"},
         Sentence{"schedule", [](auto& m) { m.Bytes(7, ""); }, Kind::kOrder,
                  "schedule: absent → present"}));
 
