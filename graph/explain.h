@@ -14,7 +14,7 @@ namespace neffcache {
 
 // Something in which two compiles differ, in words.
 struct Difference {
-  // In order of importance.
+  // In order of importance; computations that come or go with their callers stand behind these.
   enum class Kind {
     kToolchain,
     kOption,

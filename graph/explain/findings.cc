@@ -35,6 +35,16 @@ std::string SourceText(const SourceLine& source, const std::set<std::string>& am
 
 }  // namespace
 
+// In order of importance: by kind, consequences last. Computations that come with the instructions
+// that call them say less than those.
+size_t Findings::ClassOf(Difference::Kind kind, bool follows) {
+  constexpr size_t kInstruction = 2 * static_cast<size_t>(Difference::Kind::kInstruction);
+  static_assert(Difference::Kind::kComputation < Difference::Kind::kInstruction);
+  const size_t place = 2 * static_cast<size_t>(kind) + follows;
+  if (kind == Difference::Kind::kComputation && follows) return kInstruction + 1;
+  return kind == Difference::Kind::kInstruction ? place - 1 : place;
+}
+
 void Findings::Add(Finding finding) {
   std::vector<Kept>& kept = kept_[ClassOf(finding.kind, finding.follows)];
   if (finding.foldable) {

@@ -50,9 +50,7 @@ class Findings {
 
   static constexpr size_t kKinds = static_cast<size_t>(Difference::Kind::kOrder) + 1;
   static constexpr size_t kMostFolds = 4096;
-  static size_t ClassOf(Difference::Kind kind, bool follows) {
-    return 2 * static_cast<size_t>(kind) + follows;
-  }
+  static size_t ClassOf(Difference::Kind kind, bool follows);
 
   const size_t limit_;
   uint64_t count_ = 0;  // Of findings, those folded counted once.

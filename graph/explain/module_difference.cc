@@ -133,26 +133,38 @@ class ModuleDiffer {
       return std::string(
           WithoutRunningNumber(StringField(index.computations[computation].bytes, kNameField)));
     };
+    const std::vector<bool> called_before = Called(before_index_);
+    const std::vector<bool> called_after = Called(after_index_);
     for (size_t i = a.size(); i-- > 0;) by_name[name(after_index_, a[i])].push_back(a[i]);
     for (const uint32_t computation : b) {
       const auto found = by_name.find(name(before_index_, computation));
       if (found == by_name.end() || found->second.empty()) {
-        AddOneSided(before_.module, computation, "- ");
+        AddOneSided(before_.module, computation, called_before[computation], "- ");
         continue;
       }
       AddPair({computation, found->second.back(), false, false});
       found->second.pop_back();
     }
     for (const uint32_t computation : a) {
-      if (!paired_after_.contains(computation)) AddOneSided(after_.module, computation, "+ ");
+      if (!paired_after_.contains(computation))
+        AddOneSided(after_.module, computation, called_after[computation], "+ ");
     }
     CompareCalled();
   }
 
-  void AddOneSided(const NumberedModule& module, uint32_t computation, absl::string_view sign) {
+  static std::vector<bool> Called(const HloIndex& index) {
+    std::vector<bool> called(index.computations.size());
+    for (const uint32_t callee : index.callees) called[callee] = true;
+    return called;
+  }
+
+  // One that is called comes with its callers.
+  void AddOneSided(const NumberedModule& module, uint32_t computation, bool called,
+                   absl::string_view sign) {
     const ComputationRecord& record = module.index().computations[computation];
     Finding finding;
     finding.kind = Difference::Kind::kComputation;
+    finding.follows = called;
     finding.subject = absl::StrCat(sign, "computation ", NameForPeople(record), " (", record.count,
                                    record.count == 1 ? " instruction)" : " instructions)");
     findings_.Add(std::move(finding));

@@ -328,6 +328,16 @@ TEST(ExplainTest, SharingIsADifference) {
   EXPECT_THAT(explanation.differences[0].text, StartsWith("+ rng."));
 }
 
+TEST(ExplainTest, ANewComputationComesBehindItsCaller) {
+  const Explanation explanation = ExplainChange([](auto& m) {
+    ProtoMessage call = Instruction("call", 20, {1});
+    m.At(3, kEntry).Message(2, call.Varint(38, 9));
+    m.Message(3, Computation(9, 1, {Instruction("iota", 1)}));
+  });
+  EXPECT_THAT(Texts(explanation),
+              ElementsAre("+ call.20 f32[2,3]", "+ computation computation.9 (1 instruction)"));
+}
+
 TEST(ExplainTest, ACallOfAnotherComputationIsNoChangeOfTheComputation) {
   const auto module_with = [](uint64_t callee) {
     ProtoMessage call = Instruction("call", 2, {1}), other = Instruction("call", 3, {2});
