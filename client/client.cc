@@ -18,23 +18,31 @@
 namespace neffcache {
 namespace {
 
+// More than workers keep of a compiler's output.
+constexpr uint64_t kLogLimit = uint64_t{64} << 20;
+
+absl::StatusOr<std::vector<Key>> ParseKeys(absl::Span<const std::string> keys) {
+  std::vector<Key> parsed;
+  parsed.reserve(keys.size());
+  for (const std::string& hex : keys) {
+    absl::StatusOr<Key> key = Key::FromHex(hex);
+    if (!key.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("looking up key \"", hex, "\": it is not 64 hex digits"));
+    }
+    parsed.push_back(*key);
+  }
+  return parsed;
+}
+
 class DaemonClient final : public Client {
  public:
   explicit DaemonClient(std::unique_ptr<Daemon> daemon) : daemon_(std::move(daemon)) {}
 
   absl::StatusOr<std::vector<KeyState>> Lookup(absl::Span<const std::string> keys,
                                                absl::string_view bundle) override {
-    std::vector<Key> parsed;
-    parsed.reserve(keys.size());
-    for (const std::string& hex : keys) {
-      absl::StatusOr<Key> key = Key::FromHex(hex);
-      if (!key.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("looking up key \"", hex, "\": it is not 64 hex digits"));
-      }
-      parsed.push_back(*key);
-    }
-    return LookupThrough(*daemon_, parsed, bundle);
+    ASSIGN_OR_RETURN(const std::vector<Key> parsed, ParseKeys(keys));
+    return LookupThrough(*daemon_, parsed, bundle, LookupFor::kUse);
   }
 
   absl::StatusOr<CompileOutcome> GetOrCompile(const CompileSpec& spec,
@@ -55,6 +63,24 @@ class DaemonClient final : public Client {
     if (!outcome.inline_artifact.has_value()) return Fetch(*outcome.artifact, path);
     ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(outcome.artifact->digest));
     return WriteVerified(path, *outcome.inline_artifact, digest);
+  }
+
+  absl::StatusOr<std::string> ReadLog(const std::string& key) override {
+    ASSIGN_OR_RETURN(const std::vector<Key> keys, ParseKeys({key}));
+    ASSIGN_OR_RETURN(const std::vector<KeyState> states,
+                     LookupThrough(*daemon_, keys, "", LookupFor::kState));
+    if (states.front().log_digest.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("reading the log of key ", key, ": the daemon keeps none"));
+    }
+    ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(states.front().log_digest));
+    std::string log;
+    RETURN_IF_ERROR(FetchDecompressed(*daemon_, v1::FetchRequest::KIND_LOG, digest, kLogLimit,
+                                      [&log](absl::string_view text) {
+                                        log.append(text.data(), text.size());
+                                        return absl::OkStatus();
+                                      }));
+    return log;
   }
 
   absl::StatusOr<bool> Publish(const CompileSpec& spec, const std::string& artifact_path,

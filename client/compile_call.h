@@ -7,13 +7,15 @@
 
 namespace neffcache {
 
-// One Compile stream from start to end in the calling thread: asks for the artifact of an
-// identified spec, sends the graph when asked to, reports progress, and returns what came of it.
+// Whether the caller has spoken with this daemon before. One that never answered is not waited for:
+// compiling here is faster than waiting for a daemon that is not there.
+enum class Acquaintance { kNone, kDaemonWasThere };
+
+// As Client::GetOrCompile(), for a spec that is identified.
 //
-// FAILED_PRECONDITION: the compile is uncacheable. DEADLINE_EXCEEDED: `options.timeout` is over, or
-// the daemon was silent for the stall time-out. An upload that cannot read the graph's file ends
-// the call with that error.
+// FAILED_PRECONDITION: the compile is uncacheable. CANCELLED: the daemon's calls were broken off.
 absl::StatusOr<CompileOutcome> CompileThrough(Daemon& daemon, const IdentifiedSpec& spec,
-                                              const WaitOptions& options);
+                                              const WaitOptions& options,
+                                              Acquaintance acquaintance = Acquaintance::kNone);
 
 }  // namespace neffcache

@@ -30,9 +30,6 @@ struct LocalToolchainSearch {
   static LocalToolchainSearch FromEnvironment();
 };
 
-// A file of this name marks a directory of shims: no compiler is looked for there.
-inline constexpr char kShimMarker[] = ".neffcache-shim";
-
 inline constexpr char kLocalToolchainName[] = "neuronx-cc";
 
 // A compiler on this machine.
@@ -48,10 +45,9 @@ struct LocalToolchain {
 // NOT_FOUND: there is none. INVALID_ARGUMENT: `real_compiler` is the shim itself.
 absl::StatusOr<std::string> FindLocalCompiler(const LocalToolchainSearch& search);
 
-// The full version of the compiler at `program`: from the metadata of the one package beside it
-// (the layout of a virtual environment), else by running `program --version`. Its answer is
-// remembered until one of several packages beside it changes; with no package there it is asked
-// each time, for a wrapper may start another compiler than it did before.
+// The full version of the compiler at `program`: from the metadata of the package that it runs
+// (local_compiler/installation.h), else by running `program --version`. Its answer is remembered
+// until what is installed changes; where files cannot tell that, it is asked each time.
 //
 // UNAVAILABLE or DEADLINE_EXCEEDED: it could not be run, or did not say.
 absl::StatusOr<std::string> LocalCompilerVersion(const std::string& program,
@@ -59,9 +55,5 @@ absl::StatusOr<std::string> LocalCompilerVersion(const std::string& program,
 
 // Both of the above. The toolchain's name is kLocalToolchainName.
 absl::StatusOr<LocalToolchain> FindLocalToolchain(const LocalToolchainSearch& search);
-
-// The X of the line "NeuronX Compiler version X" in what `neuronx-cc --version` prints; empty when
-// there is none.
-std::string ParseCompilerVersion(absl::string_view output);
 
 }  // namespace neffcache

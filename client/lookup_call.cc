@@ -24,10 +24,13 @@ std::string Looking(absl::Span<const Key> keys) {
 
 // Appends the states of one batch to `states`.
 absl::Status LookupBatch(Daemon& daemon, v1::GraphCache::Stub& stub, absl::Span<const Key> keys,
-                         absl::string_view bundle, std::vector<KeyState>& states) {
+                         absl::string_view bundle, LookupFor what_for,
+                         std::vector<KeyState>& states) {
   v1::LookupRequest request;
   for (const Key& key : keys) request.add_keys(key.bytes().data(), Key::kSize);
-  if (keys.size() <= kMaxKeysWithInline) request.set_inline_limit(kMaxInlineArtifact);
+  request.set_state_only(what_for == LookupFor::kState);
+  const bool wants_bytes = what_for == LookupFor::kUse && keys.size() <= kMaxKeysWithInline;
+  if (wants_bytes) request.set_inline_limit(kMaxInlineArtifact);
   request.set_bundle(std::string(bundle));
   v1::LookupResponse response;
   const grpc::Status status = stub.Lookup(daemon.NewShortCall().get(), request, &response);
@@ -35,8 +38,8 @@ absl::Status LookupBatch(Daemon& daemon, v1::GraphCache::Stub& stub, absl::Span<
   // for in halves.
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && keys.size() > 1) {
     const size_t half = keys.size() / 2;
-    RETURN_IF_ERROR(LookupBatch(daemon, stub, keys.subspan(0, half), bundle, states));
-    return LookupBatch(daemon, stub, keys.subspan(half), bundle, states);
+    RETURN_IF_ERROR(LookupBatch(daemon, stub, keys.subspan(0, half), bundle, what_for, states));
+    return LookupBatch(daemon, stub, keys.subspan(half), bundle, what_for, states);
   }
   RETURN_IF_ERROR(daemon.Error(status, Looking(keys)));
   if (response.results_size() != static_cast<int>(keys.size())) {
@@ -55,7 +58,7 @@ absl::Status LookupBatch(Daemon& daemon, v1::GraphCache::Stub& stub, absl::Span<
 }  // namespace
 
 absl::StatusOr<std::vector<KeyState>> LookupThrough(Daemon& daemon, absl::Span<const Key> keys,
-                                                    absl::string_view bundle) {
+                                                    absl::string_view bundle, LookupFor what_for) {
   std::vector<KeyState> states;
   if (keys.empty()) return states;
   states.reserve(keys.size());
@@ -63,7 +66,7 @@ absl::StatusOr<std::vector<KeyState>> LookupThrough(Daemon& daemon, absl::Span<c
   const auto stub = v1::GraphCache::NewStub(channel);
   for (size_t begin = 0; begin < keys.size(); begin += kMaxLookupKeys) {
     RETURN_IF_ERROR(
-        LookupBatch(daemon, *stub, keys.subspan(begin, kMaxLookupKeys), bundle, states));
+        LookupBatch(daemon, *stub, keys.subspan(begin, kMaxLookupKeys), bundle, what_for, states));
   }
   return states;
 }

@@ -10,8 +10,13 @@ namespace neffcache {
 StallWatchdog::Watch::Watch(StallWatchdog& watchdog, std::shared_ptr<grpc::ClientContext> call,
                             absl::Duration limit)
     : watchdog_(watchdog), call_(std::move(call)), limit_(limit) {
-  absl::MutexLock lock(&watchdog_.mutex_);
-  watchdog_.watches_.insert(this);
+  bool unwanted;
+  {
+    absl::MutexLock lock(&watchdog_.mutex_);
+    watchdog_.watches_.insert(this);
+    unwanted = watchdog_.broken_off_;
+  }
+  if (unwanted) call_->TryCancel();
 }
 
 StallWatchdog::Watch::~Watch() {
@@ -44,6 +49,21 @@ StallWatchdog::~StallWatchdog() {
   absl::MutexLock lock(&mutex_);
   stopping_ = true;
   changed_.Signal();
+}
+
+void StallWatchdog::BreakOff() {
+  std::vector<std::shared_ptr<grpc::ClientContext>> calls;
+  {
+    absl::MutexLock lock(&mutex_);
+    broken_off_ = true;
+    for (const Watch* watch : watches_) calls.push_back(watch->call_);
+  }
+  for (const auto& call : calls) call->TryCancel();
+}
+
+bool StallWatchdog::WaitForBreakOff(absl::Duration limit) const {
+  absl::MutexLock lock(&mutex_);
+  return mutex_.AwaitWithTimeout(absl::Condition(&broken_off_), limit);
 }
 
 void StallWatchdog::Run() {

@@ -58,6 +58,12 @@ class StallWatchdog {
   StallWatchdog();
   ~StallWatchdog();
 
+  // Breaks off every watched call, now and from now on: nobody wants the answers any more.
+  void BreakOff();
+  bool broken_off() const { return WaitForBreakOff(absl::ZeroDuration()); }
+  // Waits for `limit` or, if that is sooner, for BreakOff(). True when that was called.
+  bool WaitForBreakOff(absl::Duration limit) const;
+
  private:
   void Run();
   // Takes the overdue calls off the watch and returns them; sets when to look next.
@@ -68,6 +74,7 @@ class StallWatchdog {
   absl::CondVar changed_;
   absl::flat_hash_set<Watch*> watches_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  bool broken_off_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::jthread thread_;  // Last: it uses all of the above.
 };

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "io/digest.h"
 #include "io/status_macros.h"
+#include "transport/limits.h"
 
 namespace neffcache {
 
@@ -51,6 +52,8 @@ CompileFailure FailureFrom(const v1::Failure& failure) {
   result.exit_code = failure.exit_code();
   result.signal = failure.signal();
   result.log_tail = failure.log_tail();
+  // A cut is made at a character: up to three bytes less.
+  result.log_is_cut = failure.log_tail().size() + 3 >= kMaxLogTail;
   result.worker = failure.worker();
   result.attempts = failure.attempts();
   result.remembered = failure.remembered_until_ms() != 0;
@@ -80,6 +83,10 @@ absl::StatusOr<KeyState> KeyStateFrom(const v1::Entry& entry, const Key& key) {
   }
   KeyState state;
   state.compile_time = absl::Milliseconds(entry.compile_time_ms());
+  if (!entry.log_digest().empty()) {
+    ASSIGN_OR_RETURN(const Digest log, Digest::FromBytes(entry.log_digest()));
+    state.log_digest = log.Hex();
+  }
   if (entry.has_ready()) {
     state.state = KeyState::State::kReady;
     ASSIGN_OR_RETURN(state.artifact, ArtifactFrom(entry.ready()));

@@ -2,6 +2,9 @@
 
 option(NEFFCACHE_FUZZ "Build the libFuzzer targets (clang)" OFF)
 set(NEFFCACHE_SANITIZE "" CACHE STRING "address,undefined or thread")
+if(NEFFCACHE_SANITIZE OR NEFFCACHE_FUZZ)
+  set(NEFFCACHE_SANITIZED ON) # Either way.
+endif()
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "compiler_driver/utf8.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 
 namespace neffcache {
 namespace {

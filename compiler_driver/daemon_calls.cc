@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "compiler_driver/utf8.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 #include "io/zstd.h"
 #include "neffcache/v1/worker.grpc.pb.h"
 #include "transport/channel.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "compiler_driver/utf8.h"
+#include "io/utf8.h"
 
 namespace neffcache {
 namespace {

@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "compiler_driver/child_environment.h"
 #include "compiler_driver/daemon_calls.h"
-#include "compiler_driver/utf8.h"
 #include "graph/compiler_input.h"
 #include "graph/fingerprint.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 
 namespace neffcache {
 namespace {

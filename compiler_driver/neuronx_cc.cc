@@ -6,11 +6,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "compiler_driver/neff.h"
 #include "compiler_driver/version_probe.h"
 #include "io/status_macros.h"
+#include "local_compiler/installation.h"
+#include "local_compiler/program_search.h"
+#include "local_compiler/version_text.h"
 
 namespace neffcache {
 namespace {
@@ -18,37 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::string_view kLogFile = "log-neuron-cc.txt";
-
-// The path with every link resolved; empty when there is nothing.
-std::string RealPath(const fs::path& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  return error ? "" : real.string();
-}
-
-bool HasMarker(const fs::path& directory) {
-  std::error_code error;
-  return fs::exists(directory / std::string(kShimMarker), error);
-}
-
-bool IsShim(const fs::path& candidate, const std::string& own_shim) {
-  const std::string real = RealPath(candidate);
-  return HasMarker(candidate.parent_path()) || HasMarker(fs::path(real).parent_path()) ||
-         (!own_shim.empty() && real == own_shim);
-}
-
-// What pip replaces when it installs another compiler: the console script, and the directories
-// neuronxcc/ and neuronx_cc-<version>.dist-info/ of the environment that the script is in.
-std::vector<std::string> InstalledFiles(const std::string& binary) {
-  const std::string real = RealPath(binary);
-  if (real.empty()) return {};
-  std::vector<std::string> files = {binary, real};
-  for (const std::string& program : {binary, real}) {
-    const std::vector<std::string> packages = PythonPackages(program, "neuronx");
-    files.insert(files.end(), packages.begin(), packages.end());
-  }
-  return files;
-}
 
 bool HasFlag(absl::Span<const std::string> options, absl::string_view flag) {
   for (absl::string_view option : options) {
@@ -69,18 +40,14 @@ class NeuronxCc final : public CompilerToolchain {
   absl::StatusOr<std::string> Probe(const std::string& directory,
                                     const std::stop_token& stop) const override {
     ASSIGN_OR_RETURN(const std::string text, AskVersion(binary_, environment_, directory, stop));
-    absl::StatusOr<std::string> version = ParseNeuronxCcVersion(text);
-    if (!version.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("asking ", binary_, " for its version: ", version.status().message()));
-    }
-    return version;
+    std::string version = ParseNeuronxCcVersion(text);
+    if (!version.empty()) return version;
+    return absl::InvalidArgumentError(
+        absl::StrCat("asking ", binary_,
+                     " for its version: it printed no line \"NeuronX Compiler version ...\""));
   }
 
-  std::string InstallationStamp() const override {
-    const std::vector<std::string> files = InstalledFiles(binary_);
-    return files.empty() ? "" : StampOf(files);
-  }
+  std::string InstallationStamp() const override { return InspectNeuronxCc(binary_).stamp; }
 
   std::string graph_file_name() const override { return "graph.hlo_module.pb"; }
   std::string output_file_name() const override { return "graph.neff"; }
@@ -121,41 +88,18 @@ class NeuronxCc final : public CompilerToolchain {
 
 }  // namespace
 
-absl::StatusOr<std::string> FindNeuronxCc(absl::string_view path,
-                                          const std::string& program_directory) {
-  const std::string own_shim =
-      RealPath(fs::path(program_directory) / ".." / "shim" / std::string(kNeuronxCcName));
-  for (absl::string_view directory : absl::StrSplit(path, ':', absl::SkipEmpty())) {
-    const fs::path candidate = fs::path(std::string(directory)) / std::string(kNeuronxCcName);
-    // A relative entry means another program in every directory, and we work in many.
-    if (!candidate.is_absolute() || !IsExecutableFile(candidate.string())) continue;
-    if (!IsShim(candidate, own_shim)) return candidate.string();
-  }
-  return absl::NotFoundError(
-      "no neuronx-cc on PATH besides our own shim; install neuronx-cc or name it with "
-      "--neuronx-cc");
-}
-
-absl::StatusOr<std::string> ParseNeuronxCcVersion(absl::string_view text) {
-  for (absl::string_view line : absl::StrSplit(text, absl::ByAnyChar("\r\n"))) {
-    line = absl::StripAsciiWhitespace(line);
-    if (!absl::ConsumePrefix(&line, "NeuronX Compiler version ")) continue;
-    line = absl::StripAsciiWhitespace(line);
-    const bool is_version =
-        !line.empty() && line.size() <= 128 && absl::ascii_isdigit(line.front()) &&
-        line.find_first_not_of(
-            "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.+-_") ==
-            absl::string_view::npos;
-    if (is_version) return std::string(line);
-  }
-  return absl::InvalidArgumentError("it printed no line \"NeuronX Compiler version ...\"");
-}
-
 absl::StatusOr<std::unique_ptr<CompilerToolchain>> MakeNeuronxCc(
     const ToolchainSettings& settings) {
   std::string binary = settings.neuronx_cc;
   if (binary.empty()) {
-    ASSIGN_OR_RETURN(binary, FindNeuronxCc(settings.path, settings.program_directory));
+    absl::StatusOr<std::string> found = FindProgram(
+        kNeuronxCcName,
+        {.path = settings.path, .own_shim = ShimOfInstallation(settings.program_directory)});
+    if (!found.ok()) {
+      return absl::NotFoundError(absl::StrCat(found.status().message(),
+                                              "; install neuronx-cc or name it with --neuronx-cc"));
+    }
+    binary = *std::move(found);
   } else {
     if (!IsExecutableFile(binary)) {
       return absl::NotFoundError(

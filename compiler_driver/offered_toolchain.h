@@ -16,8 +16,8 @@ namespace neffcache {
 //
 // The version is part of the key, so an artifact made by any other version would be a wrong one.
 // Compilers get upgraded under a running worker: StillAsOffered() is asked before and after each
-// compile. It costs a few stat() calls; only when the installation changed it runs the compiler to
-// ask. Thread-safe.
+// compile. It costs a few stat() calls; only when the installation changed, or files do not tell
+// whether it did, it runs the compiler to ask. Thread-safe.
 class OfferedToolchain {
  public:
   // Probes. `directory` is where the compiler runs for that, now and later.

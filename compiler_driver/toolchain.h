@@ -31,7 +31,8 @@ class CompilerToolchain {
                                             const std::stop_token& stop) const = 0;
 
   // Changes whenever the installed compiler may have: a cheap look at the files that an upgrade
-  // replaces. Empty when the compiler has gone.
+  // replaces. Empty when files cannot tell: the compiler has gone, or starts what cannot be
+  // followed. Then only asking it helps.
   virtual std::string InstallationStamp() const = 0;
 
   // File name that the graph gets in the compile's directory; the compiler looks at its ending.

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler_driver/neuronx_cc.h"
 #include "compiler_driver/xla_cpu.h"
+#include "local_compiler/program_search.h"
 
 namespace neffcache {
 namespace {

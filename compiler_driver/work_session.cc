@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "compiler_driver/daemon_calls.h"
-#include "compiler_driver/utf8.h"
+#include "io/utf8.h"
 #include "neffcache/v1/worker.grpc.pb.h"
 #include "transport/channel.h"
 #include "transport/limits.h"

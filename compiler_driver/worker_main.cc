@@ -19,16 +19,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "compiler_driver/child_environment.h"
-#include "compiler_driver/memory_size.h"
 #include "compiler_driver/offered_toolchain.h"
 #include "compiler_driver/scratch.h"
 #include "compiler_driver/stop_signals.h"
 #include "compiler_driver/toolchain_table.h"
 #include "compiler_driver/worker.h"
+#include "config/config_sections.h"
 #include "io/status_macros.h"
+#include "local_compiler/program_search.h"
+#include "local_compiler/usable_memory.h"
 #include "transport/limits.h"
 
 namespace neffcache {
@@ -59,11 +62,6 @@ std::string DefaultName() {
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
   return absl::StrCat(host[0] == '\0' ? "worker" : host, ":", getpid());
-}
-
-std::string ProgramDirectory() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
 std::string EnvironmentVariable(const char* name) {
@@ -110,32 +108,39 @@ void Declare(CLI::App& app, Flags& flags) {
       app.add_flag("--embedded", flags.embedded, "Started by a daemon, to die with it.");
   app.add_option("--parent-pid", flags.parent, "The daemon's process, with --embedded.")
       ->needs(embedded);
-  app.set_config("--config", EnvironmentVariable("NEFFCACHE_WORKER_CONFIG"),
-                 "File with these settings, as NAME=VALUE lines.");
 }
 
+// Checks all values; the message has a line for each mistake.
 absl::StatusOr<WorkerOptions> OptionsFrom(const Flags& flags) {
   WorkerOptions options;
+  std::vector<std::string> mistakes;
   options.daemon = flags.daemon;
   options.name = flags.name.empty() ? DefaultName() : flags.name;
   if (options.name.size() > kMaxNameBytes) {
-    return absl::InvalidArgumentError(
+    mistakes.push_back(
         absl::StrCat("--name has ", options.name.size(), " bytes, at most ", kMaxNameBytes));
+  }
+  const std::vector<std::string> known = ToolchainNames();
+  for (const std::string& name : flags.toolchains) {
+    if (name == kAuto || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    mistakes.push_back(absl::StrCat("--toolchain: unknown toolchain \"", name, "\"; known are ",
+                                    absl::StrJoin(known, ", "), ", ", kAuto));
   }
   options.slots = flags.slots;
   options.memory_bytes = flags.memory;
   if (options.memory_bytes == 0) {
-    return absl::InvalidArgumentError("--memory is 0; say what compiles may use, e.g. 64GB");
+    mistakes.emplace_back("--memory is 0; say what compiles may use, e.g. 64GB");
   }
   options.embedded = flags.embedded;
   if (!flags.idle_exit.empty() && (!absl::ParseDuration(flags.idle_exit, &options.idle_exit) ||
                                    options.idle_exit <= absl::ZeroDuration())) {
-    return absl::InvalidArgumentError(
+    mistakes.push_back(
         absl::StrCat("--idle-exit \"", flags.idle_exit, "\" is no duration such as 10m or 90s"));
   }
   options.compiles.pass_environment = flags.pass_environment;
   options.compiles.address_space_bytes = flags.address_space;
-  return options;
+  if (mistakes.empty()) return options;
+  return absl::InvalidArgumentError(absl::StrJoin(mistakes, "\n"));
 }
 
 absl::StatusOr<std::unique_ptr<OfferedToolchain>> ProbeOne(absl::string_view name,
@@ -155,7 +160,7 @@ absl::StatusOr<std::vector<std::unique_ptr<OfferedToolchain>>> ProbeToolchains(
   settings.neuronx_cc = flags.neuronx_cc;
   settings.xla_cpu = flags.xla_cpu;
   settings.path = EnvironmentVariable("PATH");
-  settings.program_directory = ProgramDirectory();
+  ASSIGN_OR_RETURN(settings.program_directory, ProgramDirectory());
   settings.environment = CompilerEnvironment(environ, flags.pass_environment, {});
 
   std::vector<std::string> wanted = flags.toolchains;
@@ -226,6 +231,10 @@ int Main(int argc, char** argv) {
                "neffcache-worker");
   app.set_version_flag("--version", std::string("neffcache-worker ") + NEFFCACHE_VERSION);
   Declare(app, flags);
+  // A daemon tells its own workers all on the command line: its config file is not theirs.
+  const bool embedded = std::find(argv, argv + argc, std::string("--embedded")) != argv + argc;
+  if (!embedded) AddConfigOption(app);
+  ReadOwnConfigSection(app, "neffcache-worker");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -245,7 +254,9 @@ int Main(int argc, char** argv) {
   }
   const absl::Status worked = Work(flags, *signals);
   if (worked.ok()) return EXIT_SUCCESS;
-  spdlog::error("{}", std::string(worked.message()));
+  for (const absl::string_view line : absl::StrSplit(worked.message(), '\n')) {
+    spdlog::error("{}", std::string(line));
+  }
   return absl::IsInvalidArgument(worked) ? kExitUsage : kExitFailed;
 }
 

@@ -8,10 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "compiler_driver/utf8.h"
 #include "compiler_driver/version_probe.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
+#include "local_compiler/installation.h"
+#include "local_compiler/program_search.h"
 
 namespace neffcache {
 namespace {
@@ -43,19 +45,16 @@ std::string ValueOf(absl::string_view name, const std::vector<std::string>& envi
   return "";
 }
 
-// The Pythons that the launcher may start: what its text names, and what the environment does.
-std::vector<std::string> PythonsNamed(absl::string_view launcher, absl::string_view override) {
-  std::vector<std::string> pythons;
-  if (!override.empty()) pythons.emplace_back(override);
-  for (absl::string_view word : absl::StrSplit(launcher, absl::ByAnyChar(" \t\n\"'={}"))) {
-    // As in "${VARIABLE:-/path}".
-    if (const size_t at = word.find(":-"); at != absl::string_view::npos)
-      word.remove_prefix(at + 2);
-    if (absl::StartsWith(word, "/") && absl::StrContains(word, "/bin/python")) {
-      pythons.emplace_back(word);
-    }
-  }
-  return pythons;
+// The Python that our launcher starts: `override`, or what its text gives the variable as default.
+// Empty when it is no launcher of ours.
+std::string PythonOf(absl::string_view launcher, const std::string& override) {
+  const std::string expansion = absl::StrCat("python=${", kPythonVariable, ":-");
+  const size_t begin = launcher.find(expansion);
+  if (begin == absl::string_view::npos) return "";
+  if (!override.empty()) return override;
+  launcher.remove_prefix(begin + expansion.size());
+  const size_t end = launcher.find("}\n");
+  return end == absl::string_view::npos ? "" : std::string(launcher.substr(0, end));
 }
 
 class XlaCpu final : public CompilerToolchain {
@@ -85,14 +84,10 @@ class XlaCpu final : public CompilerToolchain {
     const fs::path real = fs::canonical(program_, error);
     const absl::StatusOr<std::string> launcher = ReadWholeFile(program_, kLauncherLimit);
     if (error || !launcher.ok()) return "";
-    std::vector<std::string> files = {program_, real.string(),
-                                      (real.parent_path() / "xla_cpu_compile.py").string()};
-    for (const std::string& python : PythonsNamed(*launcher, python_override_)) {
-      files.push_back(python);
-      const std::vector<std::string> packages = PythonPackages(python, "jax");
-      files.insert(files.end(), packages.begin(), packages.end());
-    }
-    return StampOf(files);
+    const std::string files[] = {program_, real.string(),
+                                 (real.parent_path() / "xla_cpu_compile.py").string()};
+    const std::string python = PythonOf(*launcher, python_override_);
+    return InspectPackage(python, "jaxlib", "jax", files).stamp;
   }
 
   std::string graph_file_name() const override { return "graph.hlo_module.pb"; }

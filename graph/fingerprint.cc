@@ -112,6 +112,11 @@ std::string ToString(const Fingerprint& fingerprint) {
   return absl::StrCat(fingerprint.tag, ":", fingerprint.digest.Hex());
 }
 
+bool IsKnownTag(absl::string_view tag) {
+  return tag == kRawTag || tag == DescriptionTag(GraphOrder::kCanonical) ||
+         tag == DescriptionTag(GraphOrder::kExact);
+}
+
 absl::StatusOr<GraphIdentity> IdentifyGraph(absl::string_view bytes,
                                             const IdentifyOptions& options) {
   if (bytes.empty()) return absl::InvalidArgumentError("the graph is empty");

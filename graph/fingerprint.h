@@ -41,6 +41,10 @@ struct Fingerprint {
 // "neffcache-hlo-1:3f2a...", the form in which people see it.
 std::string ToString(const Fingerprint& fingerprint);
 
+// Whether IdentifyGraph() gives fingerprints with this tag: others are of rules that this program
+// does not know.
+bool IsKnownTag(absl::string_view tag);
+
 // What is learned from reading a graph once.
 struct GraphIdentity {
   Fingerprint fingerprint;

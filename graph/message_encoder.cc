@@ -420,7 +420,9 @@ bool MessageEncoder::EncodeUnknown(const MessageSchema& schema, Fields group, En
 void MessageEncoder::EncodeString(absl::string_view bytes, Encoding* out) {
   if (!IsLong(bytes)) return EncodeTemporary(bytes, out);
   auto [it, added] = digests_.try_emplace(bytes.data());
-  if (added || it->second.first != bytes.size()) it->second = {bytes.size(), Sha256Of(bytes)};
+  if (added || it->second.first != bytes.size()) {
+    it->second = {bytes.size(), long_strings_->DigestOf(bytes)};
+  }
   PutHashed(bytes.size(), it->second.second, out);
 }
 

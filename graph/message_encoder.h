@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
+#include "graph/background_digests.h"
 #include "graph/encoding.h"
 #include "graph/hlo_schema.h"
 #include "graph/wire.h"
@@ -31,7 +32,9 @@ struct PayloadTable {
 // outlive the encoder.
 class MessageEncoder {
  public:
-  explicit MessageEncoder(PayloadTable* payloads) : payloads_(payloads) {}
+  // `long_strings` knows digests of strings of the module, or makes them; both must outlive this.
+  MessageEncoder(PayloadTable* payloads, BackgroundDigests* long_strings)
+      : payloads_(payloads), long_strings_(long_strings) {}
 
   // A stretch of the field stack: the fields of one message in ascending order, those of one number
   // in the order of the wire. Release in reverse order.
@@ -103,6 +106,7 @@ class MessageEncoder {
   bool EncodeFixed(const FieldSchema& field, Fields group, Encoding* out);
 
   PayloadTable* const payloads_;
+  BackgroundDigests* const long_strings_;
   std::vector<WireField> stack_;
   int depth_ = 0;
   // Long strings are read again where structural digests are needed, but hashed once.

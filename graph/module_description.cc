@@ -5,14 +5,15 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "graph/background_digests.h"
 #include "graph/computation_writer.h"
 #include "graph/dropped_data.h"
 #include "graph/encoding.h"
 #include "graph/hlo_schema.h"
 #include "graph/message_encoder.h"
 #include "graph/numbering.h"
+#include "graph/schedule.h"
 #include "io/status_macros.h"
 
 namespace neffcache {
@@ -20,6 +21,7 @@ namespace {
 
 constexpr uint32_t kComputations = 3;
 constexpr uint32_t kHostProgramShape = 4;
+constexpr uint32_t kSchedule = 7;
 constexpr uint32_t kStackFrameIndex = 17;
 constexpr uint32_t kPayloads = 22;
 
@@ -28,13 +30,15 @@ class Describer {
   Describer(HloIndex& index, NativeKernels& kernels, Constants constants = Constants::kAll)
       : index_(index),
         payloads_{index.payloads, std::vector<bool>(index.payloads.size())},
-        encoder_(&payloads_),
+        long_strings_(LongLiterals(index)),
+        encoder_(&payloads_, &long_strings_),
         writer_(index, numbering_, encoder_, kernels, dropped_, constants) {}
 
   absl::StatusOr<DescriptionDigests> Run(GraphOrder order, absl::string_view tag) {
     if (!index_.opaque_reason.empty()) return absl::InvalidArgumentError(index_.opaque_reason);
+    ASSIGN_OR_RETURN(schedule_, ReadSchedule(index_));
     if (order == GraphOrder::kCanonical) {
-      RETURN_IF_ERROR(NumberCanonically(index_, writer_, &numbering_));
+      RETURN_IF_ERROR(NumberCanonically(index_, schedule_, writer_, &numbering_));
       RETURN_IF_ERROR(Failure());
     } else {
       ASSIGN_OR_RETURN(numbering_, WrittenNumbering(index_));
@@ -79,7 +83,7 @@ class Describer {
       }
       if (last.number == kHostProgramShape) writer_.NoteParameterNames(last.bytes);
       if (treatment == Treatment::kSchedule) {
-        if (!WriteSchedule({i, next})) return false;
+        WriteSchedule();
       } else if (treatment == Treatment::kPayloads) {
         has_payloads = true;
       } else if (treatment != Treatment::kNumber) {
@@ -112,101 +116,27 @@ class Describer {
   }
 
   // A total order per computation: by the computation's position, the positions of instructions.
-  bool WriteSchedule(MessageEncoder::Fields group) {
-    const MessageSchema& schema = SchemaOf(HloMessage::kSchedule);
-    MessageEncoder::Fields fields;
-    if (!encoder_.ReadMerged(schema, group, &fields)) return false;
-    const uint32_t number = encoder_.At(group.begin).number;
-    absl::flat_hash_map<uint32_t, Sequence> entries;
-    for (size_t i = fields.begin; i < fields.end; ++i) {
-      const WireField& field = encoder_.At(i);
-      if (field.number != 1 || field.type != WireType::kBytes) {
-        return encoder_.Fail(absl::StrCat("schedule field ", field.number, " is unknown"));
-      }
-      uint32_t computation = 0;
-      Sequence sequence;
-      if (!ReadScheduleEntry(field.bytes, &computation, &sequence)) return false;
-      entries[computation] = std::move(sequence);  // Of equal keys the last one stands.
-    }
-    encoder_.Release(fields);
+  void WriteSchedule() {
     std::vector<uint32_t> sorted;
-    for (const auto& [computation, sequence] : entries) {
+    for (const auto& [computation, sequence] : schedule_.sequences) {
       sorted.push_back(numbering_.computation_position[computation]);
     }
     std::sort(sorted.begin(), sorted.end());
-    out_.PutHeader(number, Kind::kPositionList);
+    out_.PutHeader(kSchedule, Kind::kPositionList);
     out_.PutVarint(sorted.size());
     for (const uint32_t position : sorted) {
       out_.PutVarint(position);
       const uint32_t computation = numbering_.computation_at[position];
-      if (!WriteSequence(index_.computations[computation], entries[computation])) return false;
+      numbering_.PutSequence(index_.computations[computation], *schedule_.Of(computation), &out_);
       out_.FlushInto(hash_);
     }
-    return true;
-  }
-
-  // The pieces of an InstructionSequence, to be merged.
-  using Sequence = std::vector<absl::string_view>;
-
-  bool ReadScheduleEntry(absl::string_view bytes, uint32_t* computation, Sequence* sequence) {
-    const MessageSchema& schema = SchemaOf(HloMessage::kScheduleEntry);
-    int64_t id = 0;
-    WireReader reader(bytes);
-    WireField field;
-    while (reader.Next(&field)) {
-      if (!schema.Fits(field.number, field.type)) {
-        return encoder_.Fail(absl::StrCat("schedule entry field ", field.number, " is unknown"));
-      }
-      if (field.number == 1) {
-        id = static_cast<int64_t>(field.value);
-      } else {
-        sequence->push_back(field.bytes);
-      }
-    }
-    if (reader.damaged()) return encoder_.Fail("a schedule entry is damaged");
-    const auto found = index_.by_id.find(id);
-    if (found == index_.by_id.end()) {
-      return encoder_.Fail(absl::StrCat("scheduled computation ", id, " does not exist"));
-    }
-    *computation = found->second;
-    return true;
-  }
-
-  bool WriteSequence(const ComputationRecord& computation, const Sequence& sequence) {
-    std::vector<uint32_t> positions;
-    bool good = true;
-    const auto take = [&](uint64_t id) {
-      uint32_t offset = 0;
-      if (index_.FindInstruction(computation, static_cast<int64_t>(id), &offset)) {
-        positions.push_back(numbering_.position[computation.first + offset]);
-      } else {
-        good = encoder_.Fail(absl::StrCat("scheduled instruction ", id, " does not exist"));
-      }
-    };
-    for (const absl::string_view piece : sequence) {
-      WireReader reader(piece);
-      WireField field;
-      while (good && reader.Next(&field)) {
-        if (!SchemaOf(HloMessage::kInstructionSequence).Fits(field.number, field.type)) {
-          return encoder_.Fail(
-              absl::StrCat("instruction sequence field ", field.number, " is unknown"));
-        }
-        if (field.type == WireType::kVarint) {
-          take(field.value);
-        } else if (!ForEachPacked(field.bytes, take)) {
-          return encoder_.Fail("a schedule is damaged");
-        }
-      }
-      if (reader.damaged()) return encoder_.Fail("a schedule is damaged");
-    }
-    out_.PutVarint(positions.size());
-    for (uint32_t position : positions) out_.PutVarint(position);
-    return good;
   }
 
   HloIndex& index_;
   PayloadTable payloads_;
+  BackgroundDigests long_strings_;
   MessageEncoder encoder_;
+  Schedule schedule_;
   Numbering numbering_;
   DroppedData dropped_;
   ComputationWriter writer_;

@@ -62,8 +62,9 @@ absl::Status CheckAcyclic(const HloIndex& index, const ComputationRecord& comput
 
 class CanonicalNumbering {
  public:
-  CanonicalNumbering(HloIndex& index, ComputationWriter& writer, Numbering* numbering)
-      : index_(index), writer_(writer), numbering_(*numbering) {}
+  CanonicalNumbering(HloIndex& index, const Schedule& schedule, ComputationWriter& writer,
+                     Numbering* numbering)
+      : index_(index), schedule_(schedule), writer_(writer), numbering_(*numbering) {}
 
   absl::Status Run() {
     numbering_.at_position.resize(index_.instructions.size());
@@ -96,8 +97,9 @@ class CanonicalNumbering {
     return absl::OkStatus();
   }
 
-  // Of every instruction without a position: its own fields, and the positions or digests of all it
-  // depends on. Equal for equal trees, so it cannot name a node, but it tells most nodes apart.
+  // Of every instruction without a position: its place in the schedule where there is one, its own
+  // fields, and the positions or digests of all it depends on. Equal for equal trees, so it cannot
+  // name a node, but it tells most nodes apart.
   std::vector<Digest> StructuralDigests(size_t place, absl::Span<const uint32_t> positions) {
     const ComputationRecord& computation = index_.computations[bottom_up_[place]];
     std::vector<uint32_t> called;
@@ -110,6 +112,12 @@ class CanonicalNumbering {
     DigestContents(std::move(called));
     std::vector<Digest> digests(computation.count);
     std::vector<std::pair<uint32_t, Digest>> controls;
+    // The module refers to scheduled instructions, so even twins must not change places.
+    std::vector<uint32_t> turns;
+    if (const std::vector<uint32_t>* sequence = schedule_.Of(computation.index)) {
+      turns.resize(computation.count);
+      for (uint32_t turn = 0; turn < sequence->size(); ++turn) turns[(*sequence)[turn]] = turn + 1;
+    }
     Encoding text;
     Sha256 hash;
     const auto put = [&text](uint32_t position, const Digest& digest) {
@@ -119,6 +127,7 @@ class CanonicalNumbering {
     for (const uint32_t offset : topological_) {
       if (positions[offset] != kUnnumbered) continue;
       const InstructionRecord& instruction = index_.instructions[computation.first + offset];
+      if (!turns.empty()) text.PutVarint(turns[offset]);
       writer_.WriteInstruction(computation, instruction, References::kOwnFieldsOnly, &text);
       for (uint32_t operand : index_.Operands(instruction)) {
         put(positions[operand], digests[operand]);
@@ -158,6 +167,9 @@ class CanonicalNumbering {
       Sha256 hash;
       writer_.WriteComputation(index_.computations[computation], References::kContentDigests, &text,
                                hash);
+      if (const std::vector<uint32_t>* sequence = schedule_.Of(computation)) {
+        numbering_.PutSequence(index_.computations[computation], *sequence, &text);
+      }
       text.FlushInto(hash, 0);
       numbering_.content[computation] = hash.Finish();
     }
@@ -218,6 +230,7 @@ class CanonicalNumbering {
   }
 
   HloIndex& index_;
+  const Schedule& schedule_;
   ComputationWriter& writer_;
   Numbering& numbering_;
   std::vector<uint32_t> bottom_up_;
@@ -227,6 +240,12 @@ class CanonicalNumbering {
 };
 
 }  // namespace
+
+void Numbering::PutSequence(const ComputationRecord& computation,
+                            absl::Span<const uint32_t> offsets, Encoding* out) const {
+  out->PutVarint(offsets.size());
+  for (const uint32_t offset : offsets) out->PutVarint(position[computation.first + offset]);
+}
 
 absl::StatusOr<Numbering> WrittenNumbering(const HloIndex& index) {
   const absl::StatusOr<std::vector<uint32_t>> bottom_up = BottomUp(index);
@@ -248,8 +267,9 @@ absl::StatusOr<Numbering> WrittenNumbering(const HloIndex& index) {
   return numbering;
 }
 
-absl::Status NumberCanonically(HloIndex& index, ComputationWriter& writer, Numbering* numbering) {
-  return CanonicalNumbering(index, writer, numbering).Run();
+absl::Status NumberCanonically(HloIndex& index, const Schedule& schedule, ComputationWriter& writer,
+                               Numbering* numbering) {
+  return CanonicalNumbering(index, schedule, writer, numbering).Run();
 }
 
 }  // namespace neffcache

@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "graph/encoding.h"
 #include "graph/hlo_index.h"
+#include "graph/schedule.h"
 #include "io/digest.h"
 
 namespace neffcache {
@@ -22,6 +25,10 @@ struct Numbering {
   std::vector<uint32_t> computation_position;
   // Of a computation's content, where something had to be compared; all zeros elsewhere.
   std::vector<Digest> content;
+
+  // Writes the length of a list of a computation's offsets, and their positions.
+  void PutSequence(const ComputationRecord& computation, absl::Span<const uint32_t> offsets,
+                   Encoding* out) const;
 };
 
 // As written. INVALID_ARGUMENT for cycles among instructions or computations.
@@ -30,6 +37,7 @@ absl::StatusOr<Numbering> WrittenNumbering(const HloIndex& index);
 // By structure, the same whatever the order on the wire. INVALID_ARGUMENT for cycles. `numbering`
 // is the one that `writer` reads; it is filled step by step, since telling equal things apart needs
 // descriptions of what is numbered already. A failure of the writer shows in its encoder only.
-absl::Status NumberCanonically(HloIndex& index, ComputationWriter& writer, Numbering* numbering);
+absl::Status NumberCanonically(HloIndex& index, const Schedule& schedule, ComputationWriter& writer,
+                               Numbering* numbering);
 
 }  // namespace neffcache

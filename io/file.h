@@ -101,7 +101,7 @@ class AtomicFile {
 // raises SIGBUS (as any mapping does), so files of up to kReadLimit bytes are copied.
 class FileContents {
  public:
-  static constexpr uint64_t kReadLimit = uint64_t{256} << 20;
+  static constexpr uint64_t kReadLimit = uint64_t{32} << 20;
 
   static absl::StatusOr<FileContents> Load(const std::string& path);
   ~FileContents();

@@ -18,7 +18,7 @@
 #include "absl/types/optional.h"
 #include "io/file.h"
 #include "io/status_macros.h"
-#include "server/child_process.h"
+#include "server/worker_process.h"
 
 namespace neffcache {
 
@@ -33,6 +33,11 @@ class EmbeddedWorkers::Keeper {
   }
 
   ~Keeper() { Stop(absl::ZeroDuration()); }
+
+  void Retire() {
+    absl::MutexLock lock(&mu_);
+    retired_ = true;
+  }
 
   void Stop(absl::Duration grace) {
     {
@@ -55,7 +60,7 @@ class EmbeddedWorkers::Keeper {
  private:
   // One of `count` workers, running or about to be.
   struct Place {
-    absl::optional<ChildProcess> child;
+    absl::optional<WorkerProcess> child;
     absl::Time since = absl::InfinitePast();     // Running since.
     absl::Time start_at = absl::InfinitePast();  // When it is to be started.
     absl::Duration pause;
@@ -63,8 +68,9 @@ class EmbeddedWorkers::Keeper {
 
   void Run() {
     while (!Stopping().has_value()) {
-      for (size_t i = 0; i < places_.size(); ++i) StartIfDue(i);
-      Wait(NextStart());
+      const bool retired = Retired();
+      for (size_t i = 0; i < places_.size() && !retired; ++i) StartIfDue(i);
+      Wait(retired ? absl::InfiniteFuture() : NextStart());
       ReapEnded();
     }
     for (const Place& place : places_) {
@@ -85,6 +91,11 @@ class EmbeddedWorkers::Keeper {
     ended_ = true;
   }
 
+  bool Retired() const {
+    absl::MutexLock lock(&mu_);
+    return retired_ || kill_at_.has_value();
+  }
+
   // When those that are left are killed, once Stop() was called.
   absl::optional<absl::Time> Stopping() const {
     absl::MutexLock lock(&mu_);
@@ -94,7 +105,7 @@ class EmbeddedWorkers::Keeper {
   void StartIfDue(size_t index) {
     Place& place = places_[index];
     if (place.child.has_value() || absl::Now() < place.start_at) return;
-    absl::StatusOr<ChildProcess> child = Spawn(index);
+    absl::StatusOr<WorkerProcess> child = Spawn(index);
     if (child.ok()) {
       spdlog::info("event=worker_started pid={}", child->pid());
       place.child = *std::move(child);
@@ -106,7 +117,7 @@ class EmbeddedWorkers::Keeper {
     NotePids();
   }
 
-  absl::StatusOr<ChildProcess> Spawn(size_t index) const {
+  absl::StatusOr<WorkerProcess> Spawn(size_t index) const {
     const std::string scratch = absl::StrCat(options_.scratch, "/", index);
     RETURN_IF_ERROR(CreateDirectories(scratch));
     std::vector<std::string> argv = {options_.program, "--daemon", options_.daemon, "--slots", "1"};
@@ -118,7 +129,7 @@ class EmbeddedWorkers::Keeper {
     }
     argv.insert(argv.end(),
                 {"--scratch", scratch, "--embedded", "--parent-pid", absl::StrCat(getpid())});
-    return ChildProcess::Spawn(argv);
+    return WorkerProcess::Spawn(argv);
   }
 
   void ReapEnded() {
@@ -129,7 +140,7 @@ class EmbeddedWorkers::Keeper {
       const int pid = place.child->pid();
       const std::string how = place.child->Reap();
       place.child.reset();
-      if (Stopping().has_value()) {
+      if (Retired()) {
         spdlog::info("event=worker_ended pid={} how=\"{}\"", pid, how);
       } else {
         if (absl::Now() - place.since >= options_.settled) place.pause = options_.first_pause;
@@ -190,6 +201,7 @@ class EmbeddedWorkers::Keeper {
 
   mutable absl::Mutex mu_;
   absl::optional<absl::Time> kill_at_ ABSL_GUARDED_BY(mu_);
+  bool retired_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<int> pids_ ABSL_GUARDED_BY(mu_);
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
 
@@ -210,6 +222,10 @@ absl::StatusOr<std::unique_ptr<EmbeddedWorkers>> EmbeddedWorkers::Start(
 EmbeddedWorkers::EmbeddedWorkers(std::unique_ptr<Keeper> keeper) : keeper_(std::move(keeper)) {}
 
 EmbeddedWorkers::~EmbeddedWorkers() = default;
+
+void EmbeddedWorkers::Retire() {
+  keeper_->Retire();
+}
 
 void EmbeddedWorkers::Stop(absl::Duration grace) {
   keeper_->Stop(grace);

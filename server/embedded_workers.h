@@ -36,6 +36,9 @@ class EmbeddedWorkers {
   static absl::StatusOr<std::unique_ptr<EmbeddedWorkers>> Start(EmbeddedWorkersOptions options);
   ~EmbeddedWorkers();
 
+  // From here on one that ends is not started again.
+  void Retire();
+
   // SIGTERM now, SIGKILL for those that are left after `grace`. Returns when all have ended.
   // Idempotent.
   void Stop(absl::Duration grace);

@@ -1,6 +1,7 @@
 #include "server/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -9,6 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "config/config_sections.h"
 #include "server/logging.h"
 #include "server/rpc/listen_address.h"
 #include "transport/limits.h"
@@ -17,6 +20,8 @@ namespace neffcache {
 namespace {
 
 constexpr int kUsage = 2;
+// What neffcache-worker has; a typing error must not make workers that end again and again.
+constexpr absl::string_view kWorkerToolchains[] = {"neuronx-cc", "xla-cpu", "auto"};
 
 // As typed; checked together, so that all mistakes are reported at once.
 struct RawFlags {
@@ -36,6 +41,7 @@ struct RawFlags {
   std::string failure_ttl = "24h";
   std::string compile_time_limit = "6h";
   std::string heartbeat_interval = "5s";
+  std::string drain_timeout = "20s";
 };
 
 void Declare(CLI::App& app, RawFlags& raw) {
@@ -72,19 +78,18 @@ void Declare(CLI::App& app, RawFlags& raw) {
   app.add_option("--heartbeat-interval", raw.heartbeat_interval,
                  "How often workers report; three missed ones end their leases.")
       ->capture_default_str();
+  app.add_option("--drain-timeout", raw.drain_timeout,
+                 "How long SIGTERM lets running compiles come to their end and be stored; a second "
+                 "one ends at once.")
+      ->capture_default_str();
   app.add_option("--log-level", raw.log_level, "trace, debug, info, warning, error, critical, off.")
       ->capture_default_str();
   app.add_flag("--rebuild-index", raw.rebuild_index,
                "Take up the entries of record files that the index lacks, and end: for an index "
-               "that was lost.")
+               "that was lost. A damaged one is put aside first.")
       ->configurable(false);
-  // This CLI11 reads a config option's environment variable too late.
-  const char* config = std::getenv("NEFFCACHE_CONFIG");
-  const bool configured = config != nullptr && *config != '\0';
-  app.set_config("--config", configured ? config : "",
-                 "Read options from this INI or TOML file; default: $NEFFCACHE_CONFIG.",
-                 configured);
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  AddConfigOption(app);
+  ReadOwnConfigSection(app, "neffcached");
   app.set_version_flag("--version", absl::StrCat("neffcached ", NEFFCACHE_VERSION));
 }
 
@@ -176,8 +181,10 @@ DaemonConfig Check(const RawFlags& raw, Checker& check) {
   config.workers = check.Count("workers", raw.workers, 1024);
   config.worker_toolchains = raw.worker_toolchains;
   for (const std::string& name : raw.worker_toolchains) {
-    if (name.empty() || name.size() > kMaxNameBytes) {
-      check.Fail("worker-toolchain", absl::StrCat("\"", name, "\" is not a name"));
+    if (std::find(std::begin(kWorkerToolchains), std::end(kWorkerToolchains), name) ==
+        std::end(kWorkerToolchains)) {
+      check.Fail("worker-toolchain", absl::StrCat("unknown toolchain \"", name, "\"; known are ",
+                                                  absl::StrJoin(kWorkerToolchains, ", ")));
     }
   }
   if (!raw.worker_memory.empty()) {
@@ -194,6 +201,7 @@ DaemonConfig Check(const RawFlags& raw, Checker& check) {
       check.Time("compile-time-limit", raw.compile_time_limit, absl::Seconds(1));
   config.heartbeat_interval =
       check.Time("heartbeat-interval", raw.heartbeat_interval, absl::Milliseconds(50));
+  config.drain_timeout = check.Time("drain-timeout", raw.drain_timeout, absl::ZeroDuration());
   return config;
 }
 

@@ -30,6 +30,7 @@ struct DaemonConfig {
   absl::Duration failure_ttl;
   absl::Duration compile_time_limit;
   absl::Duration heartbeat_interval;
+  absl::Duration drain_timeout;  // What a stop waits for running compiles.
 };
 
 // The program is to end with this status; what there was to say is said.

@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "local_compiler/program_search.h"
 #include "server/embedded_workers.h"
 #include "server/flags.h"
 #include "server/logging.h"
@@ -93,11 +96,27 @@ absl::Status RebuildIndex(Store& store) {
   return absl::OkStatus();
 }
 
+// Lets the compiles that run come to their end. False when a second signal cut that short.
+bool AwaitCompiles(CompileDispatcher& dispatcher, const sigset_t& stop, absl::Duration timeout) {
+  std::stop_source hurry;
+  std::jthread watcher([&stop, &hurry] {
+    int signal = 0;
+    sigwait(&stop, &signal);
+    hurry.request_stop();
+  });
+  const bool drained = dispatcher.AwaitDrained(absl::Now() + timeout, hurry.get_token());
+  const bool patient = !hurry.stop_requested();
+  pthread_kill(watcher.native_handle(), SIGTERM);  // Ends it: the signal goes to it alone.
+  spdlog::info("event=drained complete={} running={}", drained, dispatcher.Count().running);
+  return patient;
+}
+
 absl::Status Run(const DaemonConfig& config, const sigset_t& stop) {
   StoreOptions store_options;
   store_options.data_dir = config.data_dir;
   store_options.db_dir = config.db_dir;
   store_options.inline_limit = config.inline_limit_bytes;
+  store_options.replace_damaged_database = config.rebuild_index;
   store_options.database_log = LogOfDatabase;
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::Open(store_options));
   if (config.rebuild_index) return RebuildIndex(*store);
@@ -124,11 +143,17 @@ absl::Status Run(const DaemonConfig& config, const sigset_t& stop) {
 
   int signal = 0;
   sigwait(&stop, &signal);
-  spdlog::info("event=draining signal={}", signal);
+  spdlog::info("event=draining signal={} running={} timeout={}", signal,
+               dispatcher->Count().running, absl::FormatDuration(config.drain_timeout));
   server->SetNotServing();
+  if (workers != nullptr) workers->Retire();
+  dispatcher->Drain();
+  const bool patient = AwaitCompiles(*dispatcher, stop, config.drain_timeout);
+  // A further signal kills: the store bears it, and the workers end with us.
+  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
   dispatcher->Shutdown();
-  if (workers != nullptr) workers->Stop(kWorkerGrace);
-  server->Shutdown(absl::Now() + kCallGrace);
+  if (workers != nullptr) workers->Stop(patient ? kWorkerGrace : absl::ZeroDuration());
+  server->Shutdown(absl::Now() + (patient ? kCallGrace : absl::ZeroDuration()));
   if (!config.address_file.empty()) unlink(config.address_file.c_str());
   spdlog::info("event=stopped");
   return absl::OkStatus();

@@ -3,76 +3,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "io/digest.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "local_compiler/program_search.h"
+#include "local_compiler/usable_memory.h"
 
 namespace neffcache {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::string_view kCompiler = "neuronx-cc";
-// In the directory of every shim that we install.
-constexpr absl::string_view kShimMarker = ".neffcache-shim";
-
-bool HasMarker(const fs::path& program) {
-  std::error_code error;
-  return fs::exists(program.parent_path() / std::string(kShimMarker), error);
-}
-
-bool IsRealCompiler(const fs::path& candidate, const fs::path& own_shim) {
-  std::error_code error;
-  if (access(candidate.c_str(), X_OK) != 0 || !fs::is_regular_file(candidate, error)) return false;
-  const fs::path real = fs::canonical(candidate, error);
-  return !error && real != own_shim && !HasMarker(candidate) && !HasMarker(real);
-}
-
 }  // namespace
-
-absl::StatusOr<std::string> ProgramDirectory() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (error) return absl::ErrnoToStatus(error.value(), "reading /proc/self/exe");
-  return program.parent_path().string();
-}
 
 std::vector<std::string> DefaultToolchains(absl::string_view path,
                                            const std::string& program_directory) {
-  std::error_code error;
-  const fs::path own_shim = fs::canonical(
-      fs::path(program_directory).parent_path() / "shim" / std::string(kCompiler), error);
-  for (const absl::string_view directory : absl::StrSplit(path, ':', absl::SkipEmpty())) {
-    const fs::path candidate = fs::path(std::string(directory)) / std::string(kCompiler);
-    if (candidate.is_absolute() && IsRealCompiler(candidate, own_shim)) {
-      return {std::string(kCompiler)};
-    }
-  }
+  const absl::StatusOr<std::string> compiler =
+      FindProgram(kNeuronxCcName,
+                  {.path = std::string(path), .own_shim = ShimOfInstallation(program_directory)});
+  if (compiler.ok()) return {std::string(kNeuronxCcName)};
   return {"xla-cpu"};
 }
 
 uint64_t MemoryPerWorker(uint32_t workers) {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_size = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_size <= 0 || workers == 0) return 0;
-  uint64_t memory = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size);
-  // Of cgroup v2 and v1, as a container sees its own; "max" is no number.
-  for (const char* path :
-       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    const absl::StatusOr<std::string> text = ReadWholeFile(path, 100);
-    uint64_t limit = 0;
-    if (text.ok() && absl::SimpleAtoi(*text, &limit)) memory = std::min(memory, limit);
-  }
-  return memory / 10 * 9 / workers;
+  return workers == 0 ? 0 : UsableMemory() / 10 * 9 / workers;
 }
 
 absl::StatusOr<std::string> PrepareScratch(const std::string& base, const std::string& data_dir) {

@@ -11,9 +11,6 @@ namespace neffcache {
 
 // What this machine offers to embedded workers.
 
-// Directory of the running program.
-absl::StatusOr<std::string> ProgramDirectory();
-
 // What workers offer when nobody says: neuronx-cc where a real one is on `path` (a PATH), else
 // xla-cpu. Our own shim, which has a marker file beside it or is `program_directory`/../shim, does
 // not count.

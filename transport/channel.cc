@@ -14,6 +14,9 @@ namespace {
 constexpr int kWindowBytes = 4 << 20;
 constexpr int kKeepaliveMs = 30'000;
 constexpr int kKeepaliveTimeoutMs = 20'000;
+// gRPC's own go up to two minutes: a daemon that is restarted would be found long after it is back.
+constexpr int kFirstReconnectMs = 200;
+constexpr int kLongestReconnectMs = 2'000;
 
 template <typename SetInt>
 void ApplyShared(SetInt set) {
@@ -32,6 +35,8 @@ void ApplyTransportArguments(grpc::ChannelArguments& arguments) {
   ApplyShared([&](const char* name, int value) { arguments.SetInt(name, value); });
   // Cluster hosts export proxy variables that are meant for the outside.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
 }
 
 void ApplyTransportArguments(grpc::ServerBuilder& builder) {

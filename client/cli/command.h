@@ -2,6 +2,7 @@
 
 #include <CLI/App.hpp>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "client/cli/session.h"
@@ -15,6 +16,9 @@ struct Command {
   bool takes_flags = false;  // Compiler flags behind "--".
   std::function<void()> run;
 };
+
+// --bundle, whose name is not empty: a script's unset variable is a mistake, not a wish for none.
+void AddBundleOption(CLI::App& command, std::string& bundle);
 
 // Each adds one command, or a small family. `session` outlives them.
 Command AddFingerprint(CLI::App& app, Session& session);

@@ -15,6 +15,8 @@ namespace {
 
 // A daemon takes 256 on a connection; one more would wait in silence.
 constexpr size_t kStreamsPerConnection = 200;
+// How soon a wish to stop is noticed.
+constexpr absl::Duration kStopPeriod = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -28,7 +30,8 @@ CompileBatch::CompileBatch(std::vector<IdentifiedSpec> specs, WaitOptions option
   for (IdentifiedSpec& spec : specs) items_.emplace_back().spec = std::move(spec);
 }
 
-void CompileBatch::Run(absl::Duration period, absl::FunctionRef<void(const BatchCounts&)> on_tick) {
+void CompileBatch::Run(absl::Duration period, absl::FunctionRef<void(const BatchCounts&)> on_tick,
+                       absl::FunctionRef<bool()> should_stop) {
   if (items_.empty()) return;
   absl::Status status = OpenDaemons();
   if (status.ok()) status = FindHits();
@@ -40,15 +43,37 @@ void CompileBatch::Run(absl::Duration period, absl::FunctionRef<void(const Batch
     Daemon& daemon = *daemons_[i / kStreamsPerConnection];
     threads.emplace_back([this, &daemon] { Work(daemon); });
   }
-  for (bool done = false; !done;) {
+  absl::Time next_tick = absl::Now() + period;
+  for (bool done = false, stopped = false; !done;) {
     BatchCounts counts;
     {
       absl::MutexLock lock(&mutex_);
-      done = mutex_.AwaitWithTimeout(absl::Condition(this, &CompileBatch::AllDone), period);
+      done = mutex_.AwaitWithTimeout(absl::Condition(this, &CompileBatch::AllDone),
+                                     std::min(period, kStopPeriod));
       counts = CountsLocked();
     }
-    if (!done) on_tick(counts);
+    if (!done && !stopped && should_stop()) {
+      Stop();
+      stopped = true;
+    }
+    if (done || stopped || absl::Now() < next_tick) continue;
+    next_tick += period;
+    on_tick(counts);
   }
+}
+
+void CompileBatch::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    const BatchCounts counts = CountsLocked();
+    left_behind_ = counts.queued + counts.running + counts.reconnecting;
+  }
+  for (const std::unique_ptr<Daemon>& daemon : daemons_) daemon->watchdog().BreakOff();
+}
+
+size_t CompileBatch::left_behind() const {
+  absl::MutexLock lock(&mutex_);
+  return left_behind_;
 }
 
 absl::Status CompileBatch::OpenDaemons() {
@@ -63,8 +88,9 @@ absl::Status CompileBatch::OpenDaemons() {
 absl::Status CompileBatch::FindHits() {
   std::vector<Key> keys;
   for (const Item& item : items_) keys.push_back(item.spec.key);
-  ASSIGN_OR_RETURN(std::vector<KeyState> states,
-                   LookupThrough(*daemons_.front(), keys, items_.front().spec.spec.bundle));
+  ASSIGN_OR_RETURN(
+      std::vector<KeyState> states,
+      LookupThrough(*daemons_.front(), keys, items_.front().spec.spec.bundle, LookupFor::kUse));
   for (size_t i = 0; i < states.size(); ++i) {
     if (states[i].state != KeyState::State::kReady) continue;
     CompileOutcome outcome;
@@ -87,6 +113,7 @@ void CompileBatch::Work(Daemon& daemon) {
       index = next_++;
       unreachable = unreachable_;
     }
+    if (daemon.watchdog().broken_off()) unreachable = absl::CancelledError("interrupted");
     if (!unreachable.ok()) {
       SetResult(index, unreachable, absl::ZeroDuration());
       continue;
@@ -107,19 +134,22 @@ absl::StatusOr<CompileOutcome> CompileBatch::Ask(Daemon& daemon, size_t index) {
         return SetPhase(index, Phase::kQueued, progress.detail);
       case CompileProgress::Phase::kRunning:
         return SetPhase(index, Phase::kRunning, "");
+      case CompileProgress::Phase::kReconnecting:
+        return SetPhase(index, Phase::kReconnecting, "");
     }
   };
   if (options.refuse_unknown_toolchain || worker_grace_ == absl::InfiniteDuration()) {
-    return CompileThrough(daemon, items_[index].spec, options);
+    return CompileThrough(daemon, items_[index].spec, options, Acquaintance::kDaemonWasThere);
   }
   options.timeout = worker_grace_;
-  absl::StatusOr<CompileOutcome> outcome = CompileThrough(daemon, items_[index].spec, options);
+  absl::StatusOr<CompileOutcome> outcome =
+      CompileThrough(daemon, items_[index].spec, options, Acquaintance::kDaemonWasThere);
   if (!absl::IsDeadlineExceeded(outcome.status())) return outcome;
   // The compile goes on meanwhile; asking again only joins it.
   options.timeout = options_.timeout;
   options.refuse_unknown_toolchain = true;
   options.retry_failed = false;  // That was heard.
-  return CompileThrough(daemon, items_[index].spec, options);
+  return CompileThrough(daemon, items_[index].spec, options, Acquaintance::kDaemonWasThere);
 }
 
 void CompileBatch::SetPhase(size_t index, Phase phase, const std::string& reason) {
@@ -136,9 +166,11 @@ void CompileBatch::SetResult(size_t index, absl::StatusOr<CompileOutcome> result
   absl::MutexLock lock(&mutex_);
   phases_[index] = Phase::kDone;
   ++done_;
-  if (!stored.ok() || stored->failure.has_value()) {
-    ++failed_;
+  if (!stored.ok()) {
+    ++errors_;
     if (ExitStatusOf(stored.status()) == ExitStatus::kUnreachable) unreachable_ = stored.status();
+  } else if (stored->failure.has_value()) {
+    ++failed_;
   } else if (!stored->artifact.has_value()) {
     ++submitted_;
   } else {
@@ -161,11 +193,13 @@ BatchCounts CompileBatch::CountsLocked() const {
   counts.hits = hits_;
   counts.compiled = compiled_;
   counts.failed = failed_;
+  counts.errors = errors_;
   counts.submitted = submitted_;
   for (const Phase phase : phases_) {
     counts.uploading += phase == Phase::kUploading;
     counts.queued += phase == Phase::kQueued;
     counts.running += phase == Phase::kRunning;
+    counts.reconnecting += phase == Phase::kReconnecting;
   }
   counts.reason = reason_;
   return counts;

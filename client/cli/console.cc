@@ -1,5 +1,6 @@
 #include "client/cli/console.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,6 +17,12 @@ size_t TerminalWidth() {
   winsize size = {};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
   return size.ws_col;
+}
+
+// Whether stdout is a pipe that nobody reads any more.
+bool ReaderHasGone() {
+  pollfd out = {STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
 // Compilers' log lines come from anywhere: a terminal must not act on them.
@@ -87,7 +94,8 @@ ExitStatus Console::Finish() {
     out_ << document_.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   }
   out_.flush();
-  if (!out_.good()) {
+  // Who reads no further, as head does, has what it wanted.
+  if (!out_.good() && !ReaderHasGone()) {
     Note("writing the result: the output cannot be written");
     Raise(ExitStatus::kFailed);
   }

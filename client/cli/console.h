@@ -41,6 +41,8 @@ class Console {
   void Report(const absl::Status& status);
   // What was asked for is absent or failed, and the result says so already.
   void Fail() { Raise(ExitStatus::kFailed); }
+  // A signal ended the command.
+  void Interrupt() { Raise(ExitStatus::kInterrupted); }
 
   // Shows how far a long command is: the last line of a terminal, redrawn each time; elsewhere a
   // line of its own. The caller decides how often; progress_is_drawn() says which it is.

@@ -8,10 +8,11 @@ namespace neffcache::cli {
 // What the program's exit status says. When several apply, the largest is given.
 enum class ExitStatus : int {
   kDone = 0,
-  kFailed = 1,        // What was asked for failed or is absent.
-  kUsage = 2,         // The command line or the configuration is wrong.
-  kUnreachable = 3,   // The daemon does not answer.
-  kNotPermitted = 4,  // The daemon refuses.
+  kFailed = 1,         // What was asked for failed or is absent.
+  kUsage = 2,          // The command line or the configuration is wrong.
+  kUnreachable = 3,    // The daemon does not answer.
+  kNotPermitted = 4,   // The daemon refuses.
+  kInterrupted = 130,  // By SIGINT or SIGTERM: as a shell tells of it.
 };
 
 // INVALID_ARGUMENT whose exit status is kUsage.

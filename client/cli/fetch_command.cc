@@ -45,7 +45,8 @@ absl::Status NotReady(const Target& target, const KeyState& state) {
 
 absl::Status FetchArtifact(Daemon& daemon, const Target& target, const std::string& output,
                            Console& console) {
-  ASSIGN_OR_RETURN(const std::vector<KeyState> states, LookupThrough(daemon, {target.key}, ""));
+  ASSIGN_OR_RETURN(const std::vector<KeyState> states,
+                   LookupThrough(daemon, {target.key}, "", LookupFor::kUse));
   const KeyState& state = states.front();
   if (state.state != KeyState::State::kReady) return NotReady(target, state);
   const ArtifactName& artifact = state.artifact;
@@ -54,7 +55,13 @@ absl::Status FetchArtifact(Daemon& daemon, const Target& target, const std::stri
     RETURN_IF_ERROR(WriteVerified(output, *state.inline_artifact, digest));
   } else {
     const InterruptGuard guard;  // Or half an artifact stays beside the output.
-    RETURN_IF_ERROR(FetchVerified(daemon, artifact, output, InterruptGuard::requested));
+    const absl::Status fetched = FetchVerified(daemon, artifact, output, InterruptGuard::requested);
+    if (absl::IsDataLoss(fetched)) {
+      return absl::Status(
+          fetched.code(),
+          absl::StrCat(fetched.message(), "; neffcache precompile of its graph makes a new one"));
+    }
+    RETURN_IF_ERROR(fetched);
   }
   console.document()["artifact"] = ToJson(artifact);
   console.Print(

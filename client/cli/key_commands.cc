@@ -82,7 +82,8 @@ absl::Status Show(const std::string& argument, Session& session) {
   return absl::OkStatus();
 }
 
-// The whole log where it is kept, else the part that a failure carries.
+// The whole log where it is kept, else the part that a failure carries; nothing where the compiler
+// printed nothing.
 absl::Status GiveLog(Daemon& daemon, const Key& key,
                      absl::FunctionRef<absl::Status(absl::string_view)> sink) {
   ASSIGN_OR_RETURN(const v1::ShowKeyResponse shown, AdminClient(daemon).ShowKey(key));
@@ -91,10 +92,9 @@ absl::Status GiveLog(Daemon& daemon, const Key& key,
     return FetchDecompressed(daemon, v1::FetchRequest::KIND_LOG, digest, kLogLimit, sink);
   }
   if (!shown.entry().failed().log_tail().empty()) return sink(shown.entry().failed().log_tail());
-  return absl::NotFoundError(absl::StrCat("reading the log of key ", key.Hex(),
-                                          shown.has_compile() && !shown.has_entry()
-                                              ? ": its compile is not finished"
-                                              : ": the daemon keeps none"));
+  if (shown.has_entry()) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("reading the log of key ", key.Hex(), ": its compile is not finished"));
 }
 
 absl::Status Log(const std::string& argument, Session& session) {
@@ -102,11 +102,17 @@ absl::Status Log(const std::string& argument, Session& session) {
   ASSIGN_OR_RETURN(Daemon * daemon, session.daemon());
   Console& console = session.console();
   std::string whole;
+  bool printed = false;
   RETURN_IF_ERROR(GiveLog(*daemon, key, [&](absl::string_view text) {
+    printed = printed || !text.empty();
     console.PrintRaw(text);
     if (console.json()) whole.append(text.data(), text.size());
     return absl::OkStatus();
   }));
+  if (!printed) {
+    console.Note(
+        absl::StrCat("the log of key ", key.Hex(), " is empty: its compiler printed nothing"));
+  }
   console.document()["key"] = key.Hex();
   console.document()["log"] = std::move(whole);
   return absl::OkStatus();

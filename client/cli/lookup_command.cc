@@ -75,7 +75,7 @@ void RunLookup(const LookupOptions& options, Session& session) {
   absl::StatusOr<Daemon*> daemon = session.daemon();
   if (!daemon.ok()) return console.Report(daemon.status());
   const absl::StatusOr<std::vector<KeyState>> states =
-      LookupThrough(**daemon, keys, options.bundle);
+      LookupThrough(**daemon, keys, options.bundle, LookupFor::kState);
   if (!states.ok()) return console.Report(states.status());
   Show(targets, *states, console);
 }
@@ -89,7 +89,7 @@ Command AddLookup(CLI::App& app, Session& session) {
   parsed->add_option("GRAPH|KEY", options->targets, "Graph files, keys or prefixes of keys")
       ->required();
   parsed->add_option("--toolchain", options->toolchain, "NAME or NAME=VERSION, for graphs");
-  parsed->add_option("--bundle", options->bundle, "Record the keys in this bundle");
+  AddBundleOption(*parsed, options->bundle);
   return {parsed, true, [options, &session] { RunLookup(*options, session); }};
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -6,12 +7,14 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/batch_text.h"
 #include "client/cli/command.h"
 #include "client/cli/compile_batch.h"
 #include "client/cli/graph_reading.h"
+#include "client/cli/interrupt.h"
 #include "client/cli/json.h"
 #include "client/cli/text.h"
 #include "client/cli/toolchain_choice.h"
@@ -50,14 +53,22 @@ class Precompile {
     CompileBatch batch(ReadGraphs(), BatchOptions(), options_.jobs, WorkerGrace(),
                        [this] { return session_.NewDaemon(); });
     const absl::Time begin = absl::Now();
-    batch.Run(period_, [&](const BatchCounts& counts) {
-      console_.ShowProgress(
-          absl::StrCat("precompiling: ", BatchProgressText(counts, absl::Now() - begin)));
-    });
+    BatchEta eta;
+    const InterruptGuard guard;
+    batch.Run(
+        period_,
+        [&](const BatchCounts& counts) {
+          const absl::Duration elapsed = absl::Now() - begin;
+          console_.ShowProgress(absl::StrCat(
+              "precompiling: ", BatchProgressText(counts, elapsed, eta.Left(counts, elapsed))));
+        },
+        InterruptGuard::requested);
     console_.ClearProgress();
     const absl::Duration elapsed = absl::Now() - begin;
-    ShowGraphs(batch);
-    ShowSummary(batch.counts(), elapsed);
+    const bool interrupted = AnyInterrupted(batch);
+    ShowGraphs(batch, interrupted ? Show::kDocument : Show::kAll);
+    ShowSummary(batch.counts(), elapsed, interrupted ? Show::kDocument : Show::kAll);
+    if (interrupted) return SayInterrupted(batch);
     ReportFailures(batch);
   }
 
@@ -83,6 +94,7 @@ class Precompile {
         });
     std::vector<IdentifiedSpec> specs;
     absl::flat_hash_map<Key, size_t> item_of;
+    size_t opaque = 0;  // Though their names say protobuf.
     for (size_t i = 0; i < read.size(); ++i) {
       Graph& graph = graphs_.emplace_back();
       if (!read[i].ok()) {
@@ -95,11 +107,30 @@ class Precompile {
             absl::StrCat(options_.graphs[i], " is never cached: ", read[i]->uncacheable_reason));
         continue;
       }
+      if (IsCutShort(read[i]->graph)) {
+        graph.trouble = absl::InvalidArgumentError(absl::StrCat(
+            options_.graphs[i], " is not a whole HLO module: ", read[i]->graph.raw_reason,
+            "; write it again"));
+        continue;
+      }
+      opaque +=
+          read[i]->graph.form == GraphForm::kOpaque && absl::EndsWith(options_.graphs[i], ".pb");
       const auto [known, is_new] = item_of.try_emplace(read[i]->key, specs.size());
       graph.item = known->second;
       if (is_new) specs.push_back(*std::move(read[i]));
     }
+    if (opaque != 0) {
+      console_.Note(absl::StrCat(
+          opaque == 1 ? "one file named *.pb is" : absl::StrCat(opaque, " files named *.pb are"),
+          " neither HLO nor MLIR, as if cut short; the compiler gets the bytes as they are"));
+    }
     return specs;
+  }
+
+  // The form says HLO and the bytes end too early: no compiler takes it, so nobody should wait for
+  // one or remember that it failed. What is only newer than we know is another matter.
+  static bool IsCutShort(const GraphIdentity& graph) {
+    return absl::StrContains(graph.raw_reason, "damaged or cut short");
   }
 
   WaitOptions BatchOptions() const {
@@ -125,7 +156,27 @@ class Precompile {
     return offered.ok() && !offered->empty();
   }
 
+  // What a command that was interrupted shows is one line.
+  enum class Show { kAll, kDocument };
+
+  static bool AnyInterrupted(const CompileBatch& batch) {
+    return std::any_of(batch.items().begin(), batch.items().end(),
+                       [](const auto& item) { return absl::IsCancelled(item.result.status()); });
+  }
+
+  void SayInterrupted(const CompileBatch& batch) {
+    const size_t left = batch.left_behind();
+    const std::string what = left == 0   ? "no compile is left with the daemon"
+                             : left == 1 ? "1 compile goes on in the daemon"
+                                         : absl::StrCat(left, " compiles go on in the daemon");
+    console_.Note(absl::StrCat("interrupted; ", what, " at ", session_.daemon_address,
+                               left == 0 ? "" : " (neffcache ls compiles)",
+                               "; the same command again picks up where this one stopped"));
+    console_.Interrupt();
+  }
+
   static const char* StateOf(const CompileBatch::Item& item) {
+    if (absl::IsCancelled(item.result.status())) return "interrupted";
     if (!item.result.ok()) return "error";
     if (item.result->failure.has_value()) return "failed";
     if (!item.result->artifact.has_value()) return "queued";
@@ -141,7 +192,7 @@ class Precompile {
     return item.result->compiled ? DurationText(time) : absl::StrCat("saved ", DurationText(time));
   }
 
-  void ShowGraphs(const CompileBatch& batch) {
+  void ShowGraphs(const CompileBatch& batch, Show show) {
     Table table;
     Json rows = Json::array();
     for (size_t i = 0; i < graphs_.size(); ++i) {
@@ -159,6 +210,7 @@ class Precompile {
       rows.push_back(std::move(row));
     }
     console_.document()["graphs"] = std::move(rows);
+    if (show == Show::kDocument) return;
     for (const std::string& line : table.Lines()) console_.Print(line);
   }
 
@@ -175,14 +227,19 @@ class Precompile {
     }
   }
 
-  void ShowSummary(const BatchCounts& counts, absl::Duration elapsed) {
+  void ShowSummary(BatchCounts counts, absl::Duration elapsed, Show show) {
+    for (const Graph& graph : graphs_) {
+      if (!graph.trouble.ok()) ++(graph.uncacheable ? counts.uncacheable : counts.errors);
+    }
     Json& document = console_.document();
     document["toolchain"] = ToJson(toolchain_);
     if (!options_.bundle.empty()) document["bundle"] = options_.bundle;
     document["summary"] = {{"graphs", graphs_.size()},   {"keys", counts.total},
                            {"hits", counts.hits},        {"compiled", counts.compiled},
                            {"queued", counts.submitted}, {"failed", counts.failed},
+                           {"errors", counts.errors},    {"uncacheable", counts.uncacheable},
                            {"seconds", Seconds(elapsed)}};
+    if (show == Show::kDocument) return;
     console_.Print(absl::StrCat(graphs_.size(), graphs_.size() == 1 ? " graph, " : " graphs, ",
                                 BatchSummaryText(counts, elapsed)));
   }
@@ -228,7 +285,7 @@ Command AddPrecompile(CLI::App& app, Session& session) {
   CLI::App* parsed = app.add_subcommand(
       "precompile", "Compile graphs ahead of time and wait for all of them [-- FLAGS]");
   parsed->add_option("GRAPH", options->graphs, "Graph files")->required();
-  parsed->add_option("--bundle", options->bundle, "Record the keys in this bundle");
+  AddBundleOption(*parsed, options->bundle);
   parsed->add_option("--toolchain", options->toolchain, "NAME or NAME=VERSION");
   parsed->add_option("--jobs", options->jobs, "Graphs asked for at a time")
       ->check(CLI::Range(1, 4096))

@@ -8,9 +8,13 @@
 #include <exception>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
+#include "client/cli/nearest_word.h"
 #include "client/cli/session.h"
+#include "client/wait_time.h"
+#include "config/config_sections.h"
 
 namespace neffcache::cli {
 namespace {
@@ -31,15 +35,25 @@ void AddGlobalOptions(CLI::App& app, Session& session) {
   app.add_option("--daemon", session.daemon_address, "The daemon's HOST:PORT")
       ->envname("NEFFCACHE_DAEMON")
       ->capture_default_str();
+  app.add_option_function<std::string>(
+         "--reconnect",
+         [&session](const std::string& text) {
+           const absl::optional<absl::Duration> parsed = ParseWaitTime(text);
+           if (!parsed.has_value()) {
+             throw CLI::ValidationError("--reconnect",
+                                        absl::StrCat(text, " is not a duration such as 30s or 0"));
+           }
+           session.reconnect_timeout = *parsed;
+         },
+         "How long a daemon that goes away while it is waited for is tried again")
+      ->envname("NEFFCACHE_RECONNECT")
+      ->type_name("TIME")
+      ->default_str("30s");
   app.add_flag_callback(
       "--json", [&session] { session.console().UseJson(); },
       "Print one JSON document on stdout instead of text");
-  const char* config = std::getenv("NEFFCACHE_CONFIG");
-  const bool by_environment = config != nullptr && *config != '\0';
-  app.set_config("--config", by_environment ? config : "",
-                 "A file with these options as NAME=VALUE lines (NEFFCACHE_CONFIG)",
-                 by_environment);
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  AddConfigOption(app);
+  ReadOwnConfigSection(app, "neffcache");
   app.set_version_flag("--version", kVersion, "Print the version");
 }
 
@@ -53,8 +67,30 @@ std::vector<Command> AddCommands(CLI::App& app, Session& session) {
   return commands;
 }
 
+// What stands where a command should, and is none: CLI11 only says that it was not expected.
+std::string UnknownCommand(const CLI::App& app) {
+  const CLI::App* parent = &app;
+  while (!parent->get_subcommands().empty()) parent = parent->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const CLI::App* command : parent->get_subcommands([](const CLI::App*) { return true; })) {
+    known.push_back(command->get_name());
+  }
+  if (known.empty()) return "";
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (absl::StartsWith(word, "-")) continue;
+    const std::string nearest = NearestWord(word, known);
+    return absl::StrCat("there is no command \"",
+                        parent == &app ? "" : absl::StrCat(parent->get_name(), " "), word, "\"",
+                        nearest.empty() ? "" : absl::StrCat("; did you mean \"", nearest, "\"?"));
+  }
+  return "";
+}
+
 // One clause out of CLI11's messages.
-std::string UsageSentence(const CLI::ParseError& error) {
+std::string UsageSentence(const CLI::App& app, const CLI::ParseError& error) {
+  if (const std::string unknown = UnknownCommand(app); !unknown.empty()) {
+    return absl::StrCat(unknown, " (see neffcache --help)");
+  }
   std::string message = error.what();
   std::replace(message.begin(), message.end(), '\n', ' ');
   return absl::StrCat("reading the command line: ", message, " (see neffcache --help)");
@@ -104,7 +140,7 @@ int RunProgram(std::vector<std::string> arguments, Console& console) {
     console.PrintHelp(absl::StrCat(kVersion, "\n"));
     return static_cast<int>(ExitStatus::kDone);
   } catch (const CLI::ParseError& error) {
-    console.Report(UsageError(UsageSentence(error)));
+    console.Report(UsageError(UsageSentence(app, error)));
     return static_cast<int>(console.Finish());
   }
   try {

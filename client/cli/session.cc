@@ -5,9 +5,10 @@
 namespace neffcache::cli {
 namespace {
 
-ClientOptions OptionsFor(const std::string& address) {
+ClientOptions OptionsFor(const Session& session) {
   ClientOptions options;
-  options.daemon = address;
+  options.daemon = session.daemon_address;
+  options.reconnect_timeout = session.reconnect_timeout;
   return options;
 }
 
@@ -15,7 +16,7 @@ ClientOptions OptionsFor(const std::string& address) {
 
 absl::StatusOr<Daemon*> Session::daemon() {
   if (daemon_ == nullptr) {
-    absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Create(OptionsFor(daemon_address));
+    absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Create(OptionsFor(*this));
     if (!daemon.ok()) return UsageError(daemon.status().message());
     daemon_ = *std::move(daemon);
   }
@@ -23,7 +24,7 @@ absl::StatusOr<Daemon*> Session::daemon() {
 }
 
 absl::StatusOr<std::unique_ptr<Daemon>> Session::NewDaemon() const {
-  return Daemon::Create(OptionsFor(daemon_address), Connection::kOwn);
+  return Daemon::Create(OptionsFor(*this), Connection::kOwn);
 }
 
 }  // namespace neffcache::cli

@@ -24,6 +24,7 @@ class Session {
 
   // Set by the command line before a command runs.
   std::string daemon_address = "127.0.0.1:7433";
+  absl::Duration reconnect_timeout = ClientOptions().reconnect_timeout;
   std::vector<std::string> flags;
   LocalToolchainSearch local_search;
 

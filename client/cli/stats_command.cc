@@ -40,7 +40,7 @@ void RunStats(Session& session) {
       {"compile time saved", DurationText(absl::Milliseconds(stats->compile_time_saved_ms()))});
   table.Add({"served", BytesText(stats->bytes_served())});
   table.Add({"workers", absl::StrCat(stats->workers(), " with ", stats->slots(), " slots")});
-  table.Add({"damaged artifacts", absl::StrCat(stats->damaged())});
+  table.Add({"damaged", absl::StrCat(stats->damaged(), " artifacts and queued compiles")});
   for (const std::string& line : table.Lines()) console.Print(line);
 }
 

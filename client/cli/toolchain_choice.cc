@@ -13,6 +13,25 @@ namespace {
 
 constexpr char kHowToSay[] = "pass --toolchain NAME=VERSION";
 
+// A daemon's own workers connect a moment after it answers.
+constexpr absl::Duration kWorkersAreThereAfter = absl::Seconds(5);
+constexpr absl::Duration kAskAgainAfter = absl::Milliseconds(200);
+
+// Whether the daemon has started so recently that its workers may be on their way.
+bool HasJustStarted(Daemon& daemon) {
+  const absl::StatusOr<v1::Stats> stats = AdminClient(daemon).GetStats();
+  return stats.ok() && absl::Milliseconds(stats->uptime_ms()) < kWorkersAreThereAfter;
+}
+
+// What the workers offer.
+absl::StatusOr<std::vector<Toolchain>> Offered(Daemon& daemon) {
+  for (;;) {
+    absl::StatusOr<std::vector<Toolchain>> offered = ListToolchainsThrough(daemon);
+    if (!offered.ok() || !offered->empty() || !HasJustStarted(daemon)) return offered;
+    daemon.watchdog().WaitForBreakOff(kAskAgainAfter);
+  }
+}
+
 std::string List(const std::vector<Toolchain>& toolchains) {
   return absl::StrJoin(toolchains, ", ", [](std::string* out, const Toolchain& toolchain) {
     absl::StrAppend(out, toolchain.name, "=", toolchain.version);
@@ -49,11 +68,13 @@ absl::StatusOr<Toolchain> ToolchainChoice::FromDaemon(const std::string& name,
                                                       const absl::Status& no_local) {
   if (ask_ == AskDaemon::kNo) {
     return absl::FailedPreconditionError(
-        no_local.ok() ? absl::StrCat("choosing the version of ", name, ": ", kHowToSay)
+        no_local.ok() ? absl::StrCat("the key depends on the version of ", name,
+                                     ", and no compiler here tells it: pass --toolchain ", name,
+                                     "=VERSION (neffcache ls workers shows what the workers offer)")
                       : absl::StrCat(no_local.message(), "; ", kHowToSay));
   }
   ASSIGN_OR_RETURN(Daemon * daemon, session_.daemon());
-  ASSIGN_OR_RETURN(const std::vector<Toolchain> offered, ListToolchainsThrough(*daemon));
+  ASSIGN_OR_RETURN(const std::vector<Toolchain> offered, Offered(*daemon));
   std::vector<Toolchain> fitting;
   for (const Toolchain& toolchain : offered) {
     if (name.empty() || toolchain.name == name) fitting.push_back(toolchain);

@@ -35,17 +35,24 @@ bool WouldFailHere(const CompileFailure& failure) {
   return failure.failure_class == "deterministic" || failure.remembered;
 }
 
-RepeatedFailure Repeat(const CompileFailure& failure) {
+RepeatedFailure Repeat(Client& client, const std::string& key, const CompileFailure& failure) {
   RepeatedFailure repeated;
   repeated.exit_code = failure.exit_code > 0 ? failure.exit_code : kGenericExit;
   repeated.signal = failure.signal;
   repeated.output = failure.log_tail.empty() ? failure.message : failure.log_tail;
+  if (failure.log_is_cut) {
+    // The cause stands at the beginning of a log as often as at its end.
+    if (absl::StatusOr<std::string> whole = client.ReadLog(key); whole.ok()) {
+      repeated.output = *std::move(whole);
+    }
+  }
   if (!repeated.output.empty() && repeated.output.back() != '\n') repeated.output += '\n';
   return repeated;
 }
 
-Ending OnFailure(const CompileFailure& failure, bool have_compiler) {
-  if (WouldFailHere(failure) || !have_compiler) return Repeat(failure);
+Ending OnFailure(Client& client, const CompileOutcome& outcome, bool have_compiler) {
+  const CompileFailure& failure = *outcome.failure;
+  if (WouldFailHere(failure) || !have_compiler) return Repeat(client, outcome.key, failure);
   return CompileHere{absl::StrCat("the compile failed on ",
                                   failure.worker.empty() ? "a worker" : failure.worker, " (",
                                   failure.failure_class, "): ", failure.message)};
@@ -117,11 +124,17 @@ Ending CompileThroughCache(Client& client, const CachedCompileOptions& options) 
   wait.purpose = CompilePurpose::kTrainer;
   wait.refuse_unknown_toolchain = options.have_compiler;
   const absl::Duration silence = LimitOfSilence(options);
-  wait.on_progress = [&](const CompileProgress&) { options.on_alive(silence); };
+  wait.on_progress = [&](const CompileProgress& progress) {
+    options.on_alive(silence);
+    options.on_progress(progress);
+  };
   options.on_alive(silence);
   absl::StatusOr<CompileOutcome> outcome = client.GetOrCompile(spec, wait);
   if (!outcome.ok()) return OnTrouble(outcome.status(), spec);
-  if (outcome->failure.has_value()) return OnFailure(*outcome->failure, options.have_compiler);
+  if (outcome->failure.has_value()) {
+    options.on_alive(silence);
+    return OnFailure(client, *outcome, options.have_compiler);
+  }
   if (!outcome->artifact.has_value())
     return CompileHere{"the daemon gave neither artifact nor failure"};
   return Deliver(client, *outcome, options);

@@ -21,7 +21,7 @@ struct Served {
 struct RepeatedFailure {
   int exit_code = 70;  // Of no meaning when there is a signal.
   int signal = 0;
-  std::string output;  // The end of what the compiler printed.
+  std::string output;  // What the compiler printed, both streams as they came.
 };
 
 // Whom a reason is for.
@@ -54,6 +54,8 @@ struct CachedCompileOptions {
   // Called whenever there is a sign of life. The next one, or the end, comes within `limit` unless
   // something hangs.
   std::function<void(absl::Duration limit)> on_alive = [](absl::Duration) {};
+  // What the daemon tells of the compile that is waited for.
+  std::function<void(const CompileProgress&)> on_progress = [](const CompileProgress&) {};
 };
 
 // Gets the artifact of a command line into its output, or says why not. Never leaves part of an

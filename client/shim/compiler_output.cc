@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "io/file.h"
@@ -10,6 +13,7 @@ namespace neffcache::shim {
 namespace {
 
 constexpr absl::Duration kDotEvery = absl::Seconds(10);
+constexpr char kStatusLine[] = "Compiler status ";
 constexpr char kDefaultLog[] = "log-neuron-cc.txt";
 
 }  // namespace
@@ -26,6 +30,30 @@ void CompilerProgress::Pass() {
   if (!drawn_) std::fputc('.', out_);
   std::fputs("\nCompiler status PASS\n", out_);
   std::fflush(out_);
+}
+
+void CompilerProgress::Fail(absl::string_view text) {
+  if (drawn_) text.remove_prefix(std::min(text.size(), text.find_first_not_of('.')));
+  std::fwrite(text.data(), 1, text.size(), out_);
+  std::fflush(out_);
+}
+
+CompilerStreams SplitStreams(absl::string_view log) {
+  CompilerStreams streams;
+  while (!log.empty()) {
+    size_t dots = std::min(log.find_first_not_of('.'), log.size());
+    if (dots < log.size() && log[dots] == '/') dots = 0;  // A relative path.
+    streams.out.append(log.data(), dots);
+    log.remove_prefix(dots);
+    if (log.empty()) break;
+    const absl::string_view line = log.substr(0, std::min(log.find('\n'), log.size() - 1) + 1);
+    log.remove_prefix(line.size());
+    const bool ends_dots = dots > 0 && line == "\n";
+    std::string& stream =
+        ends_dots || absl::StartsWith(line, kStatusLine) ? streams.out : streams.err;
+    stream.append(line.data(), line.size());
+  }
+  return streams;
 }
 
 void AppendCompilerLog(const std::string& logfile, absl::string_view text) {

@@ -27,6 +27,7 @@
 #include "client/shim/compiler_output.h"
 #include "client/shim/last_resort.h"
 #include "client/shim/settings.h"
+#include "client/shim/wait_notice.h"
 #include "graph/command_line.h"
 #include "neffcache/client.h"
 
@@ -107,12 +108,19 @@ class Call {
       progress.Tick(absl::Now());
     };
 
+    WaitNotice notice(settings_.daemon, absl::Now());
+    options.on_progress = [&](const CompileProgress& of_wait) {
+      const std::string line = notice.On(of_wait, absl::Now());
+      if (!line.empty()) Say(line);
+    };
+
     // gRPC starts its threads here, or waits for ones that it cannot start.
     options.on_alive(std::min(kStartLimit, settings_.wait + kConnectTimeout));
     ClientOptions client_options;
     client_options.daemon = settings_.daemon;
     client_options.connect_timeout = kConnectTimeout;
     client_options.stall_timeout = kSilenceTimeout;
+    client_options.reconnect_timeout = settings_.reconnect;
     absl::StatusOr<std::unique_ptr<Client>> client = Client::Create(std::move(client_options));
     if (!client.ok()) HandOver({std::string(client.status().message()), Audience::kUser});
 
@@ -124,8 +132,10 @@ class Call {
       End(EXIT_SUCCESS);
     }
     if (const auto* failure = std::get_if<RepeatedFailure>(&ending)) {
-      AppendCompilerLog(logfile, failure->output);
-      std::fwrite(failure->output.data(), 1, failure->output.size(), stderr);
+      const CompilerStreams streams = SplitStreams(failure->output);
+      AppendCompilerLog(logfile, streams.err);
+      progress.Fail(streams.out);
+      std::fwrite(streams.err.data(), 1, streams.err.size(), stderr);
       std::fflush(stderr);
       if (failure->signal != 0) EndBySignal(failure->signal);
       End(failure->exit_code);

@@ -2,26 +2,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/wait_time.h"
 
 namespace neffcache::shim {
 namespace {
 
 bool IsOn(absl::string_view value) {
   return !value.empty() && value != "0";
-}
-
-bool ParseWait(const std::string& text, absl::Duration* wait) {
-  double seconds = 0;
-  absl::Duration parsed;
-  if (absl::SimpleAtod(text, &seconds)) {
-    if (!(seconds > 0)) return false;  // Nor a number at all.
-    parsed = absl::Seconds(seconds);
-  } else if (!absl::ParseDuration(text, &parsed)) {
-    return false;
-  }
-  if (parsed <= absl::ZeroDuration()) return false;
-  *wait = parsed;
-  return true;
 }
 
 }  // namespace
@@ -38,11 +25,25 @@ Settings ReadSettings(absl::FunctionRef<const char*(const char*)> get) {
   settings.bundle = value("NEFFCACHE_BUNDLE");
   settings.toolchain_version = value("NEFFCACHE_TOOLCHAIN_VERSION");
   if (!absl::SimpleAtoi(value(kDepthVariable), &settings.depth)) settings.depth = 0;
-  const std::string wait = value("NEFFCACHE_WAIT");
-  if (!wait.empty() && !ParseWait(wait, &settings.wait)) {
-    settings.complaint =
-        absl::StrCat("NEFFCACHE_WAIT=", wait, " is not a positive duration such as 90s or 2h; ",
-                     "waiting at most ", absl::FormatDuration(settings.wait));
+  if (const std::string wait = value("NEFFCACHE_WAIT"); !wait.empty()) {
+    const absl::optional<absl::Duration> parsed = ParseWaitTime(wait);
+    if (parsed.has_value() && *parsed > absl::ZeroDuration()) {
+      settings.wait = *parsed;
+    } else {
+      settings.complaint =
+          absl::StrCat("NEFFCACHE_WAIT=", wait, " is not a positive duration such as 90s or 2h; ",
+                       "waiting at most ", absl::FormatDuration(settings.wait));
+    }
+  }
+  if (const std::string reconnect = value("NEFFCACHE_RECONNECT"); !reconnect.empty()) {
+    const absl::optional<absl::Duration> parsed = ParseWaitTime(reconnect);
+    if (parsed.has_value()) {
+      settings.reconnect = *parsed;
+    } else {
+      settings.complaint = absl::StrCat(
+          "NEFFCACHE_RECONNECT=", reconnect, " is not a duration such as 30s or 0; waiting ",
+          WaitTimeText(settings.reconnect), " for a daemon that goes away");
+    }
   }
   return settings;
 }

@@ -16,8 +16,10 @@ struct Settings {
   std::string daemon = "127.0.0.1:7433";  // NEFFCACHE_DAEMON
   std::string bundle;                     // NEFFCACHE_BUNDLE
   absl::Duration wait = absl::Hours(2);   // NEFFCACHE_WAIT: "90s", "2h" or a number of seconds.
-  std::string toolchain_version;          // NEFFCACHE_TOOLCHAIN_VERSION: where there is no
-                                          // compiler to ask.
+  // NEFFCACHE_RECONNECT, as NEFFCACHE_WAIT; "0": a daemon that goes away is not waited for.
+  absl::Duration reconnect = absl::Seconds(30);
+  std::string toolchain_version;  // NEFFCACHE_TOOLCHAIN_VERSION: where there is no
+                                  // compiler to ask.
   int depth = 0;          // NEFFCACHE_SHIM_DEPTH: how many shims this call has come through.
   std::string complaint;  // A value that was not understood and is not followed; empty: none.
 };

@@ -364,9 +364,9 @@ class ComputationDiffer::Run {
   }
 
   void CompareSchedules() {
-    if (!d_.before_.schedule.present || !d_.after_.schedule.present) return;
-    const std::vector<uint32_t>& b = d_.before_.schedule.sequences[pair_.before];
-    const std::vector<uint32_t>& a = d_.after_.schedule.sequences[pair_.after];
+    if (!b_module_.schedule().present || !a_module_.schedule().present) return;
+    const std::vector<uint32_t> b = b_module_.ScheduledPositions(b_computation_);
+    const std::vector<uint32_t> a = a_module_.ScheduledPositions(a_computation_);
     // Without what only one side has.
     std::vector<uint32_t> expected, found;
     for (const uint32_t position : b) {
@@ -413,9 +413,9 @@ bool ComputationDiffer::Compare(const ComputationPair& pair, TakeCallees take_ca
 
 void ComputationDiffer::CompareSchedulesOfEqual(const ComputationRecord& before,
                                                 const ComputationRecord& after) {
-  if (!before_.schedule.present || !after_.schedule.present) return;
-  const std::vector<uint32_t>& b = before_.schedule.sequences[before.index];
-  const std::vector<uint32_t>& a = after_.schedule.sequences[after.index];
+  if (!before_.module.schedule().present || !after_.module.schedule().present) return;
+  const std::vector<uint32_t> b = before_.module.ScheduledPositions(before);
+  const std::vector<uint32_t> a = after_.module.ScheduledPositions(after);
   const auto [was, is] = std::mismatch(b.begin(), b.end(), a.begin(), a.end());
   if (was == b.end() && is == a.end()) return;
   const auto name = [&](bool present, uint32_t position) {

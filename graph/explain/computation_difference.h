@@ -9,7 +9,6 @@
 #include "graph/explain/instruction_match.h"
 #include "graph/explain/message_difference.h"
 #include "graph/explain/numbered_module.h"
-#include "graph/explain/schedule.h"
 #include "graph/explain/source_lines.h"
 
 namespace neffcache {
@@ -22,7 +21,6 @@ class ModuleSide {
   explicit ModuleSide(NumberedModule& m)
       : module(m),
         sources(m.index().module),
-        schedule(m),
         effort_left_(32 * m.index().module.size() + (1 << 20)) {}
 
   // As NameForPeople().
@@ -33,7 +31,6 @@ class ModuleSide {
 
   NumberedModule& module;
   SourceLines sources;
-  const Schedule schedule;
 
  private:
   bool Spend(uint64_t bytes) {

@@ -228,14 +228,15 @@ class ModuleDiffer {
 
   // Of computations that are the same; pairs were compared with their instructions.
   void CompareSchedules() {
-    if (before_.schedule.present != after_.schedule.present) {
+    if (before_.module.schedule().present != after_.module.schedule().present) {
       Finding finding;
       finding.kind = Difference::Kind::kOrder;
       finding.subject = "schedule";
-      finding.change = before_.schedule.present ? "present \u2192 absent" : "absent \u2192 present";
+      finding.change =
+          before_.module.schedule().present ? "present \u2192 absent" : "absent \u2192 present";
       return findings_.Add(std::move(finding));
     }
-    if (!before_.schedule.present) return;
+    if (!before_.module.schedule().present) return;
     absl::flat_hash_map<Digest, std::vector<uint32_t>> same;
     const std::vector<uint32_t>& written = after_.module.numbering().computation_at;
     for (size_t i = written.size(); i-- > 0;) {

@@ -15,7 +15,9 @@ absl::StatusOr<std::unique_ptr<NumberedModule>> NumberedModule::Open(absl::strin
   ASSIGN_OR_RETURN(HloIndex index, IndexModule(module));
   if (!index.opaque_reason.empty()) return absl::InvalidArgumentError(index.opaque_reason);
   std::unique_ptr<NumberedModule> result(new NumberedModule(std::move(index), options, constants));
-  RETURN_IF_ERROR(NumberCanonically(result->index_, result->writer_, &result->numbering_));
+  ASSIGN_OR_RETURN(result->schedule_, ReadSchedule(result->index_));
+  RETURN_IF_ERROR(
+      NumberCanonically(result->index_, result->schedule_, result->writer_, &result->numbering_));
   RETURN_IF_ERROR(result->Failure());
   RETURN_IF_ERROR(result->DigestContents());
   return result;
@@ -24,7 +26,8 @@ absl::StatusOr<std::unique_ptr<NumberedModule>> NumberedModule::Open(absl::strin
 NumberedModule::NumberedModule(HloIndex index, const IdentifyOptions& options, Constants constants)
     : index_(std::move(index)),
       payloads_{index_.payloads, std::vector<bool>(index_.payloads.size())},
-      encoder_(&payloads_),
+      long_strings_(LongLiterals(index_)),
+      encoder_(&payloads_, &long_strings_),
       kernels_(options),
       writer_(index_, numbering_, encoder_, kernels_, dropped_, constants) {}
 
@@ -44,6 +47,15 @@ absl::Status NumberedModule::DigestContents() {
     numbering_.content[computation] = hash.Finish();
   }
   return absl::OkStatus();
+}
+
+std::vector<uint32_t> NumberedModule::ScheduledPositions(
+    const ComputationRecord& computation) const {
+  std::vector<uint32_t> positions;
+  if (const std::vector<uint32_t>* const sequence = schedule_.Of(computation.index)) {
+    for (const uint32_t offset : *sequence) positions.push_back(PositionOf(computation, offset));
+  }
+  return positions;
 }
 
 std::vector<uint32_t> NumberedModule::UnreferencedPayloads() {

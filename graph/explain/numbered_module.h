@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/background_digests.h"
 #include "graph/computation_writer.h"
 #include "graph/dropped_data.h"
 #include "graph/fingerprint.h"
@@ -13,6 +14,7 @@
 #include "graph/message_encoder.h"
 #include "graph/native_kernel.h"
 #include "graph/numbering.h"
+#include "graph/schedule.h"
 
 namespace neffcache {
 
@@ -47,7 +49,12 @@ class NumberedModule {
     return numbering_.position[computation.first + offset];
   }
 
-  // Of a computation's content, with callees by content: equal wherever it stands.
+  const Schedule& schedule() const { return schedule_; }
+  // Positions of instructions in the order of the schedule; none for a computation that has none.
+  std::vector<uint32_t> ScheduledPositions(const ComputationRecord& computation) const;
+
+  // Of a computation's content, with callees by content and without a schedule: equal wherever it
+  // stands.
   const Digest& ContentOf(const ComputationRecord& computation) const {
     return numbering_.content[computation.index];
   }
@@ -63,7 +70,9 @@ class NumberedModule {
 
   HloIndex index_;
   PayloadTable payloads_;
+  BackgroundDigests long_strings_;
   MessageEncoder encoder_;
+  Schedule schedule_;
   NativeKernels kernels_;
   Numbering numbering_;
   DroppedData dropped_;

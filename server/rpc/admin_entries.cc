@@ -6,7 +6,7 @@
 #include "server/rpc/admin_queries.h"
 #include "server/rpc/entry_batches.h"
 #include "server/rpc/list_stream.h"
-#include "server/rpc/to_wire.h"
+#include "server/store/entry_messages.h"
 
 namespace neffcache {
 namespace {
@@ -24,7 +24,7 @@ class EntryList {
       ASSIGN_OR_RETURN(const auto found, batches_->Next());
       if (found.empty()) break;
       for (const auto& one : found) {
-        if (one.entry.has_value() && Wanted(*one.entry)) wire.push_back(ToWire(*one.entry));
+        if (one.entry.has_value() && Wanted(*one.entry)) wire.push_back(ToMessage(*one.entry));
       }
     }
     return wire;

@@ -12,6 +12,7 @@
 #include "io/status_macros.h"
 #include "server/rpc/from_wire.h"
 #include "server/rpc/to_wire.h"
+#include "server/store/entry_messages.h"
 
 #ifndef NEFFCACHE_VERSION
 #error "the build defines NEFFCACHE_VERSION"
@@ -85,7 +86,7 @@ absl::Status ShowKey(ServiceContext& context, const v1::ShowKeyRequest& request,
   ASSIGN_OR_RETURN(const Key key, KeyFromWire(request.key(), "key"));
   const absl::StatusOr<Entry> entry = context.store.Find(key);
   if (entry.ok()) {
-    *response.mutable_entry() = ToWire(*entry);
+    *response.mutable_entry() = ToMessage(*entry);
   } else if (!absl::IsNotFound(entry.status())) {
     return entry.status();
   }

@@ -9,7 +9,7 @@
 #include "server/rpc/entry_batches.h"
 #include "server/rpc/from_wire.h"
 #include "server/rpc/list_stream.h"
-#include "server/rpc/to_wire.h"
+#include "server/store/entry_messages.h"
 
 namespace neffcache {
 namespace {
@@ -29,7 +29,7 @@ v1::BundleKey ToWire(const EntryBatches<BundleKey>::Found& found) {
   wire.set_key(std::string(found.item.key.bytes()));
   wire.set_first_seen_ms(absl::ToUnixMillis(found.item.first_seen));
   wire.set_last_seen_ms(absl::ToUnixMillis(found.item.last_seen));
-  if (found.entry.has_value()) *wire.mutable_entry() = neffcache::ToWire(*found.entry);
+  if (found.entry.has_value()) *wire.mutable_entry() = ToMessage(*found.entry);
   return wire;
 }
 

@@ -18,6 +18,7 @@
 #include "server/rpc/serial_bidi.h"
 #include "server/rpc/stored_content.h"
 #include "server/rpc/to_wire.h"
+#include "server/store/entry_messages.h"
 
 namespace neffcache {
 namespace {
@@ -198,7 +199,7 @@ void CompileCall::On(const ReadyEvent& event) {
   if (artifact == nullptr) return End(absl::InternalError("a ready event without an artifact"));
   v1::CompileEvent wire;
   v1::Ready& ready = *wire.mutable_ready();
-  *ready.mutable_entry() = ToWire(event.entry);
+  *ready.mutable_entry() = ToMessage(event.entry);
   ready.set_compiled(event.compiled);
   if (artifact->size <= options_.inline_limit) {
     absl::StatusOr<std::string> bytes = ReadArtifact(context_.store, *artifact);
@@ -218,7 +219,7 @@ void CompileCall::On(const FailedEvent& event) {
   const Failure* failure = event.entry.failed();
   if (failure == nullptr) return End(absl::InternalError("a failed event without a failure"));
   v1::CompileEvent wire;
-  *wire.mutable_failed() = ToWire(*failure);
+  *wire.mutable_failed() = ToMessage(*failure);
   Send(std::move(wire));
   End(absl::OkStatus());
 }

@@ -5,15 +5,17 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "graph/fingerprint.h"
 #include "graph/options.h"
 #include "io/status_macros.h"
+#include "server/store/entry_messages.h"
 #include "transport/limits.h"
 
 namespace neffcache {
 namespace {
 
-constexpr size_t kMaxLogTail = size_t{64} << 10;
 constexpr size_t kMaxLogLine = size_t{4} << 10;
 constexpr size_t kMaxMessage = size_t{4} << 10;
 
@@ -99,6 +101,12 @@ absl::StatusOr<KeyMaterial> MaterialFromWire(const v1::KeyMaterial& material,
   RETURN_IF_ERROR(
       CheckName(material.fingerprint().tag(), absl::StrCat(fingerprint, ".tag"), Empty::kRefused));
   result.fingerprint.tag = material.fingerprint().tag();
+  // Nobody here could tell whether a graph has such a fingerprint.
+  if (!IsKnownTag(result.fingerprint.tag)) {
+    return Invalid(
+        absl::StrCat(fingerprint, ".tag"),
+        absl::StrCat("\"", absl::CEscape(result.fingerprint.tag), "\" is unknown to this daemon"));
+  }
   ASSIGN_OR_RETURN(result.fingerprint.digest, DigestFromWire(material.fingerprint().digest(),
                                                              absl::StrCat(fingerprint, ".digest")));
   ASSIGN_OR_RETURN(result.toolchain,
@@ -122,22 +130,11 @@ absl::StatusOr<Failure> FailureFromWire(const v1::Failure& failure, absl::string
   RETURN_IF_ERROR(CheckSize(failure.message(), absl::StrCat(field, ".message"), kMaxMessage));
   RETURN_IF_ERROR(CheckSize(failure.log_tail(), absl::StrCat(field, ".log_tail"), kMaxLogTail));
   Failure result;
-  switch (failure.failure_class()) {
-    case v1::FAILURE_CLASS_DETERMINISTIC:
-      result.failure_class = FailureClass::kDeterministic;
-      break;
-    case v1::FAILURE_CLASS_MEMORY:
-      result.failure_class = FailureClass::kMemory;
-      break;
-    case v1::FAILURE_CLASS_TRANSIENT:
-      result.failure_class = FailureClass::kTransient;
-      break;
-    case v1::FAILURE_CLASS_UNCLEAR:
-      result.failure_class = FailureClass::kUnclear;
-      break;
-    default:
-      return Invalid(absl::StrCat(field, ".failure_class"), "unknown");
+  const absl::optional<FailureClass> failure_class = FromMessage(failure.failure_class());
+  if (!failure_class.has_value()) {
+    return Invalid(absl::StrCat(field, ".failure_class"), "unknown");
   }
+  result.failure_class = *failure_class;
   result.message = failure.message();
   result.exit_code = failure.exit_code();
   result.signal = failure.signal();

@@ -10,7 +10,7 @@
 #include "io/status_macros.h"
 #include "server/rpc/from_wire.h"
 #include "server/rpc/stored_content.h"
-#include "server/rpc/to_wire.h"
+#include "server/store/entry_messages.h"
 
 namespace neffcache {
 namespace {
@@ -57,7 +57,7 @@ void FillEntries(const std::vector<absl::optional<Entry>>& entries, size_t& used
     v1::LookupResult& result = *response.mutable_results(static_cast<int>(i));
     result.set_state(entries[i]->ready() != nullptr ? v1::LookupResult::STATE_READY
                                                     : v1::LookupResult::STATE_FAILED);
-    v1::Entry full = WithoutMaterial(*entries[i]);
+    v1::Entry full = ToMessageWithoutMaterial(*entries[i]);
     if (const size_t bytes = full.ByteSizeLong(); used + bytes <= kAnswerBudget) {
       used += bytes;
       *result.mutable_entry() = std::move(full);
@@ -127,10 +127,12 @@ absl::Status Lookup(ServiceContext& context, const v1::LookupRequest& request,
   }
   size_t used = keys.size() * kBriefResultBytes;
   FillEntries(entries, used, response);
-  if (request.inline_limit() > 0) {
-    FillArtifacts(context, entries, request.inline_limit(), used, response);
+  if (!request.state_only()) {
+    if (request.inline_limit() > 0) {
+      FillArtifacts(context, entries, request.inline_limit(), used, response);
+    }
+    CountResults(context, keys, entries, response);
   }
-  CountResults(context, keys, entries, response);
 
   if (!request.bundle().empty() && !keys.empty()) {
     // A bundle that cannot be written (a full disk) does not take the answer away.

@@ -10,7 +10,7 @@
 #include "server/rpc/artifact_upload.h"
 #include "server/rpc/from_wire.h"
 #include "server/rpc/serial_upload.h"
-#include "server/rpc/to_wire.h"
+#include "server/store/entry_messages.h"
 
 namespace neffcache {
 namespace {
@@ -56,7 +56,7 @@ class PublishCall final : public SerialUpload<v1::PublishRequest> {
     const absl::StatusOr<Entry> present = context_.store.Find(entry.key);
     if (present.ok() && present->ready() != nullptr) {
       // Saves the upload: the first complete write stays.
-      *response_.mutable_entry() = ToWire(*present);
+      *response_.mutable_entry() = ToMessage(*present);
       Record(entry.key);
       End(absl::OkStatus());
       return absl::OkStatus();
@@ -78,7 +78,7 @@ class PublishCall final : public SerialUpload<v1::PublishRequest> {
     ASSIGN_OR_RETURN(
         const Store::Committed committed,
         context_.store.CommitReady(std::move(entry_), std::move(artifact), absl::nullopt));
-    *response_.mutable_entry() = ToWire(committed.entry);
+    *response_.mutable_entry() = ToMessage(committed.entry);
     response_.set_accepted(committed.accepted);
     context_.dispatcher.Published(committed.entry);
     Record(key);

@@ -3,6 +3,7 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 
 #include <utility>
 
@@ -50,6 +51,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   auto parts = std::make_unique<Parts>(store, dispatcher, options.limits);
   grpc::ServerBuilder builder;
   ApplyTransportArguments(builder);
+  // gRPC looks at a message's size when all of it has come.
+  grpc::ResourceQuota quota("neffcached");
+  quota.Resize(options.receive_bytes);
+  builder.SetResourceQuota(quota);
   int port = 0;
   builder.AddListeningPort(address.ToString(), grpc::InsecureServerCredentials(), &port);
   parts->services.Register(builder);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,9 @@ namespace neffcache {
 struct ServerOptions {
   std::string listen = "127.0.0.1:7433";  // HOST:PORT; port 0 takes any free one.
   ServiceLimits limits;
+  // What all connections together may have read and not handed on; a connection that wants more
+  // loses its calls. Enough for 128 uploads that fill their windows.
+  size_t receive_bytes = size_t{512} << 20;
 };
 
 // The daemon's gRPC face: the three services of neffcache/v1, health and reflection on one

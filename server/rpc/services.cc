@@ -13,9 +13,9 @@
 #include "server/rpc/fetch.h"
 #include "server/rpc/lookup.h"
 #include "server/rpc/publish.h"
-#include "server/rpc/to_wire.h"
 #include "server/rpc/worker_finish.h"
 #include "server/rpc/worker_stream.h"
+#include "server/store/entry_messages.h"
 #include "transport/status.h"
 
 namespace neffcache {
@@ -75,7 +75,7 @@ class GraphCacheService final : public GraphCacheMethods<v1::GraphCache::Service
                                      v1::ListToolchainsResponse* response) override {
     return Answer(context_, *call, [this, response] {
       for (const Toolchain& toolchain : context_.dispatcher.ListToolchains()) {
-        *response->add_toolchains() = ToWire(toolchain);
+        *response->add_toolchains() = ToMessage(toolchain);
       }
       return absl::OkStatus();
     });

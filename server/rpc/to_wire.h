@@ -11,15 +11,9 @@
 
 namespace neffcache {
 
-// Our structures as messages. Absent values become the proto's zero.
+// The scheduler's structures as messages; the store's are in server/store/entry_messages.h. Absent
+// values become the proto's zero.
 
-v1::Toolchain ToWire(const Toolchain& toolchain);
-v1::KeyMaterial ToWire(const KeyMaterial& material);
-v1::Artifact ToWire(const Artifact& artifact);
-v1::Failure ToWire(const Failure& failure);
-v1::Entry ToWire(const Entry& entry);
-// For those who asked by key: they have the material, and it is most of an entry.
-v1::Entry WithoutMaterial(const Entry& entry);
 v1::Queued ToWire(const QueuedEvent& event);
 v1::Running ToWire(const RunningEvent& event);
 v1::Compile ToWire(const CompileView& view);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,8 @@ struct DispatcherOptions {
 // compile is in the store's queue before anyone is told that it is queued, and is taken up again
 // after a restart. A worker's result counts only while its lease's token is valid.
 //
+// What the store has quarantined is compiled again from the kept graph, as a rebuild.
+//
 // Listeners and links are called with no lock held, each one call at a time and in the order of
 // what was decided; by the calling thread, another caller's, or the dispatcher's own.
 //
@@ -185,8 +188,14 @@ class CompileDispatcher {
   // runs out; for tests that move the clock.
   virtual void Tick() = 0;
 
-  // Refuses new orders, tells workers to drain and ends every wait with UNAVAILABLE. The queue
-  // stays in the store.
+  // The daemon is about to end: gives no more leases, tells workers to drain, ends every wait with
+  // UNAVAILABLE and refuses new orders so, but for keys that are ready. Leases stay valid, so that
+  // what runs can be finished; the queue stays in the store. Idempotent.
+  virtual void Drain() = 0;
+  // After Drain(): returns true when no worker holds a lease any more, false at the deadline or
+  // when a stop is requested.
+  virtual bool AwaitDrained(absl::Time deadline, const std::stop_token& stop) = 0;
+  // Drain(), and tells workers to stop what they still run: it is compiled after a restart.
   virtual void Shutdown() = 0;
 };
 

@@ -129,6 +129,7 @@ void LiveDispatcher::RunTimer() {
 }
 
 void LiveDispatcher::Tick() {
+  RequeueQuarantined();
   Delivery delivery;
   {
     absl::MutexLock lock(&mutex_);
@@ -143,21 +144,47 @@ void LiveDispatcher::Tick() {
   delivery.Deliver();
 }
 
-void LiveDispatcher::Shutdown() {
+void LiveDispatcher::Drain() {
   Delivery delivery;
   {
     absl::MutexLock lock(&mutex_);
-    if (stopping_) return;
-    stopping_ = true;
+    if (draining_) return;
+    draining_ = true;
     scheduler_.StopGranting();
-    const absl::Status status =
-        absl::UnavailableError("the daemon is stopping; what is queued goes on when it is back");
-    while (!calls_.empty()) Refuse(calls_.begin()->first, status, delivery);
+    while (!calls_.empty()) Refuse(calls_.begin()->first, DrainingError(), delivery);
     for (const auto& [id, outbox] : links_) {
       scheduler_.WorkerLeaving(id, Now());
-      delivery.Push(outbox, WorkerMessage(DrainOrder{"the daemon is stopping"}));
+      delivery.Push(outbox, WorkerMessage(DrainOrder{"the daemon is draining"}));
     }
     CarryOut(delivery);
+  }
+  delivery.Deliver();
+}
+
+bool LiveDispatcher::AwaitDrained(absl::Time deadline, const std::stop_token& stop) {
+  // Conditions are looked at again when the lock is let go.
+  const std::stop_callback wake(stop, [this] { const absl::MutexLock lock(&mutex_); });
+  absl::MutexLock lock(&mutex_);
+  const auto over = [&] {
+    mutex_.AssertReaderHeld();
+    return scheduler_.running() == 0 || stop.stop_requested();
+  };
+  mutex_.AwaitWithDeadline(absl::Condition(&over), deadline);
+  return scheduler_.running() == 0;
+}
+
+void LiveDispatcher::Shutdown() {
+  Drain();
+  Delivery delivery;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, worker] : scheduler_.workers().all()) {
+      const auto link = links_.find(id);
+      if (link == links_.end()) continue;
+      for (const auto& [token, bytes] : worker.leases) {
+        delivery.Push(link->second, WorkerMessage(Revoked{id, token, "the daemon is stopping"}));
+      }
+    }
   }
   delivery.Deliver();
 }

@@ -60,6 +60,8 @@ class LiveDispatcher final : public CompileDispatcher {
   DispatchCounts Count() const override;
 
   void Tick() override;
+  void Drain() override;
+  bool AwaitDrained(absl::Time deadline, const std::stop_token& stop) override;
   void Shutdown() override;
 
  private:
@@ -86,6 +88,8 @@ class LiveDispatcher final : public CompileDispatcher {
 
   // --- Orders (live_orders.cc)
 
+  // What an order gets that comes while the daemon drains.
+  CompileEvent AnswerWhileDraining(const Key& key) const;
   // Answers the first order of a key from the store, or starts its compile.
   void LookUp(const CompileOrder& order);
   // The kept graph with this fingerprint, read and found whole; a damaged one is forgotten.
@@ -113,6 +117,8 @@ class LiveDispatcher final : public CompileDispatcher {
   // Takes what was queued after its artifact was published out of the store's queue.
   void DropIfAnswered(const Key& key);
   void Leave(CallerId caller);
+  // Compiles again what was found damaged, where the graph is kept, though nobody asks.
+  void RequeueQuarantined();
 
   // --- Results (live_results.cc)
 
@@ -140,6 +146,7 @@ class LiveDispatcher final : public CompileDispatcher {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Entry EntryOf(const Compile& compile) const;
   CompileView ViewOf(const Compile& compile) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  static absl::Status DrainingError();
   absl::Time Now() const { return options_.clock(); }
   void RunTimer();
 
@@ -148,7 +155,7 @@ class LiveDispatcher final : public CompileDispatcher {
 
   mutable absl::Mutex mutex_;
   absl::CondVar timer_wakes_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // Shutdown().
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;  // Drain().
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // The destructor.
   Scheduler scheduler_ ABSL_GUARDED_BY(mutex_);
   std::map<CallerId, Waiting> calls_ ABSL_GUARDED_BY(mutex_);

@@ -73,14 +73,13 @@ std::unique_ptr<CompileDispatcher::Call> LiveDispatcher::Begin(CompileOrder orde
   std::unique_ptr<LiveCall> call;
   Delivery delivery;
   bool look_up = false;
+  bool draining = false;
   {
     absl::MutexLock lock(&mutex_);
     const CallerId id = next_caller_++;
     call = std::make_unique<LiveCall>(*this, id, outbox);
-    if (stopping_) {
-      delivery.Push(outbox,
-                    CompileEvent(RefusedEvent{absl::UnavailableError("the daemon is stopping")}));
-    } else {
+    draining = draining_;
+    if (!draining) {
       Waiting& waiting = calls_[id];
       waiting.outbox = outbox;
       waiting.retry_failed = order.retry_failed;
@@ -101,17 +100,32 @@ std::unique_ptr<CompileDispatcher::Call> LiveDispatcher::Begin(CompileOrder orde
       }
     }
   }
+  if (draining) delivery.Push(outbox, AnswerWhileDraining(order.key));
   delivery.Deliver();
   if (look_up) LookUp(order);
   return call;
 }
 
+absl::Status LiveDispatcher::DrainingError() {
+  return absl::UnavailableError(
+      "the daemon is draining; what is queued goes on when it is back: connect again then");
+}
+
+CompileEvent LiveDispatcher::AnswerWhileDraining(const Key& key) const {
+  absl::StatusOr<Entry> entry = store_.Find(key);
+  if (entry.ok() && entry->ready() != nullptr) return ReadyEvent{*std::move(entry), false};
+  return RefusedEvent{DrainingError()};
+}
+
 void LiveDispatcher::LookUp(const CompileOrder& order) {
   const Key& key = order.key;
   while (true) {
-    const absl::StatusOr<Entry> entry = store_.Find(key);
-    // An entry that is lost is as good as none: the commit of the next compile replaces it.
-    if (absl::IsNotFound(entry.status()) || absl::IsDataLoss(entry.status())) break;
+    absl::StatusOr<Entry> entry = store_.Find(key);
+    if (absl::IsNotFound(entry.status()) || absl::IsDataLoss(entry.status())) {
+      entry = store_.Recall(key);
+      // An entry that is lost is as good as none: the commit of the next compile replaces it.
+      if (!entry.ok()) break;
+    }
     if (!entry.ok()) return RefuseAll(key, entry.status());
     if (Answer(*entry)) return;
     const absl::Status forgotten = store_.ForgetFailure(key);
@@ -311,6 +325,18 @@ void LiveDispatcher::DropIfAnswered(const Key& key) {
   const absl::StatusOr<Entry> entry = store_.Find(key);
   // When it fails, the next start drops it.
   if (entry.ok() && entry->ready() != nullptr) store_.Dequeue(key).IgnoreError();
+}
+
+void LiveDispatcher::RequeueQuarantined() {
+  for (Entry& entry : store_.TakeQuarantined()) {
+    CompileOrder order;
+    order.key = entry.key;
+    order.material = std::move(entry.material);
+    order.purpose = Purpose::kRebuild;
+    // As a client would that asks and leaves: without a kept graph nothing comes of it.
+    writer_.Post(entry.key,
+                 [this, order = std::move(order)] { Begin(order, [](const CompileEvent&) {}); });
+  }
 }
 
 void LiveDispatcher::Leave(CallerId caller) {

@@ -32,7 +32,7 @@ absl::StatusOr<WorkerId> LiveDispatcher::AddWorker(WorkerOffer offer, WorkerLink
   WorkerId id = 0;
   {
     absl::MutexLock lock(&mutex_);
-    if (stopping_) return absl::UnavailableError("the daemon is stopping");
+    if (draining_) return DrainingError();
     id = next_worker_++;
     links_[id] = std::move(outbox);
     scheduler_.AddWorker(id, std::move(offer), Now());

@@ -1,5 +1,7 @@
 #include "server/store/artifacts.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -7,10 +9,14 @@
 #include "io/file.h"
 #include "io/status_macros.h"
 #include "server/store/counters.h"
+#include "server/store/entry_codec.h"
 #include "server/store/row_keys.h"
 
 namespace neffcache {
 namespace {
+
+// Forgotten entries that wait for TakeQuarantined(); more are compiled when somebody asks.
+constexpr size_t kMostQuarantined = 10'000;
 
 absl::Status Damaged(const Digest& digest, absl::string_view why) {
   return absl::DataLossError(absl::StrCat("opening artifact ", digest.Hex(), ": ", why));
@@ -125,6 +131,22 @@ absl::StatusOr<std::vector<Key>> Artifacts::ReferencesOf(const Digest& digest) c
   return keys;
 }
 
+std::vector<Entry> Artifacts::EntriesOf(const std::vector<Key>& keys) const {
+  std::vector<Entry> entries;
+  for (const Key& key : keys) {
+    const auto row = database_.Get(Column::kEntries, key.bytes());
+    if (!row.ok() || !row->has_value()) continue;
+    absl::StatusOr<Entry> entry = DecodeEntry(**row);
+    if (entry.ok()) entries.push_back(*std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<Entry> Artifacts::TakeQuarantined() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(quarantined_, {});
+}
+
 absl::Status Artifacts::QuarantineInTurn(const Digest& digest) {
   ASSIGN_OR_RETURN(absl::optional<ArtifactRow> row, FindRow(digest));
   if (!row.has_value()) {
@@ -136,6 +158,7 @@ absl::Status Artifacts::QuarantineInTurn(const Digest& digest) {
   // Its entries cannot change meanwhile: a ready entry gives way to nothing but this, and a new one
   // with this artifact needs its turn.
   ASSIGN_OR_RETURN(const std::vector<Key> keys, ReferencesOf(digest));
+  const std::vector<Entry> entries = EntriesOf(keys);
   Batch batch = database_.NewBatch();
   for (const Key& key : keys) {
     // First, for a new record must not be deleted once the entry is gone.
@@ -151,6 +174,12 @@ absl::Status Artifacts::QuarantineInTurn(const Digest& digest) {
   batch.Put(Column::kArtifacts, digest.bytes(), EncodeArtifactRow(*row));
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kSynced));
   ++damaged_;
+  {
+    absl::MutexLock lock(&mutex_);
+    const size_t room = kMostQuarantined - std::min(kMostQuarantined, quarantined_.size());
+    quarantined_.insert(quarantined_.end(), entries.begin(),
+                        entries.begin() + static_cast<ptrdiff_t>(std::min(room, entries.size())));
+  }
   return row->is_inline ? absl::OkStatus() : files_.RemoveArtifact(digest);
 }
 

@@ -5,8 +5,10 @@
 #include <functional>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "graph/key.h"
@@ -43,6 +45,8 @@ class Artifacts {
   absl::StatusOr<ContentReader> Open(const Digest& digest);
   // See Store::Quarantine.
   absl::Status Quarantine(const Digest& digest);
+  // See Store::TakeQuarantined.
+  std::vector<Entry> TakeQuarantined() ABSL_LOCKS_EXCLUDED(mutex_);
   // Found since this was made.
   uint64_t damaged() const { return damaged_; }
 
@@ -55,6 +59,8 @@ class Artifacts {
   // With the artifact's turn held.
   absl::Status QuarantineInTurn(const Digest& digest);
   absl::StatusOr<std::vector<Key>> ReferencesOf(const Digest& digest) const;
+  // Those that can be read.
+  std::vector<Entry> EntriesOf(const std::vector<Key>& keys) const;
 
   Database& database_;
   ContentFiles& files_;
@@ -62,6 +68,8 @@ class Artifacts {
   const std::function<absl::Time()> clock_;
   Turns<Digest> turns_;
   std::atomic<uint64_t> damaged_ = 0;
+  absl::Mutex mutex_;
+  std::vector<Entry> quarantined_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace neffcache

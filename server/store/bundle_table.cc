@@ -8,9 +8,9 @@
 #include "absl/types/optional.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 #include "server/store/row_codec.h"
 #include "server/store/row_keys.h"
-#include "server/store/utf8.h"
 #include "transport/limits.h"
 
 namespace neffcache {

@@ -86,6 +86,9 @@ absl::StatusOr<absl::optional<Entry>> Commits::CommitReady(Entry& entry, StagedC
     RETURN_IF_ERROR(LeaveQueue(entry.key));
     return current;
   }
+  // The database may have lost the entry; the artifact that was handed out stays the key's.
+  ASSIGN_OR_RETURN(absl::optional<Entry> recorded, RecallInTurn(entry.key, current));
+  if (recorded.has_value()) return recorded;
   RETURN_IF_ERROR(KeepLog(entry, std::move(log)));
   ASSIGN_OR_RETURN(const std::string row, EncodeEntry(entry));
   Batch batch = parts_.database.NewBatch();
@@ -102,6 +105,20 @@ absl::StatusOr<absl::optional<Entry>> Commits::CommitReady(Entry& entry, StagedC
   RETURN_IF_ERROR(parts_.database.Write(std::move(batch), Durability::kSynced));
   parts_.on_step("committed");
   return absl::optional<Entry>();
+}
+
+absl::StatusOr<absl::optional<Entry>> Commits::RecallInTurn(const Key& key,
+                                                            const absl::optional<Entry>& current) {
+  Batch batch = parts_.database.NewBatch();
+  DeleteFailureRow(current, batch);
+  return parts_.recorded.Recall(key, std::move(batch));
+}
+
+absl::StatusOr<absl::optional<Entry>> Commits::Recall(const Key& key) {
+  const auto turn = parts_.keys.Take(key);
+  ASSIGN_OR_RETURN(absl::optional<Entry> current, Current(key));
+  if (current.has_value() && current->ready() != nullptr) return current;
+  return RecallInTurn(key, current);
 }
 
 absl::Status Commits::CommitFailed(Entry entry, absl::optional<StagedContent> log) {

@@ -18,6 +18,7 @@
 #include "server/store/entries.h"
 #include "server/store/entry.h"
 #include "server/store/record_files.h"
+#include "server/store/recorded_entries.h"
 #include "server/store/turns.h"
 
 namespace neffcache {
@@ -36,6 +37,7 @@ class Commits {
     const Entries& entries;
     const BundleTable& bundles;
     Artifacts& artifacts;
+    RecordedEntries& recorded;
     Turns<Key>& keys;
     std::function<absl::Time()> clock;
     std::function<void(absl::string_view)> on_step;
@@ -46,6 +48,7 @@ class Commits {
   // The entry that the key holds when that is not the one given, else empty.
   absl::StatusOr<absl::optional<Entry>> CommitReady(Entry& entry, StagedContent artifact,
                                                     absl::optional<StagedContent> log);
+  absl::StatusOr<absl::optional<Entry>> Recall(const Key& key);
   absl::Status CommitFailed(Entry entry, absl::optional<StagedContent> log);
   absl::Status ForgetFailure(const Key& key);
   // Deletes some failures that are no longer remembered, so that they do not pile up.
@@ -55,6 +58,9 @@ class Commits {
   // What the key holds, expired or not; nothing when that cannot be decoded, for then it is as good
   // as lost and gives way.
   absl::StatusOr<absl::optional<Entry>> Current(const Key& key) const;
+  // With the key's turn held: its record's entry, whose rows are written; nothing without a record.
+  absl::StatusOr<absl::optional<Entry>> RecallInTurn(const Key& key,
+                                                     const absl::optional<Entry>& current);
   absl::Status KeepLog(Entry& entry, absl::optional<StagedContent> log);
   absl::Status WriteRecord(const Entry& entry, absl::string_view inline_artifact);
   absl::Status LeaveQueue(const Key& key);

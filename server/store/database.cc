@@ -1,6 +1,8 @@
 #include "server/store/database.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,25 @@ absl::Status CheckColumns(const std::string& directory, const rocksdb::DBOptions
   return absl::OkStatus();
 }
 
+// Without CURRENT, which names the list of its files, RocksDB would begin anew and delete the rest.
+absl::Status CheckCurrent(const std::string& directory) {
+  if (std::filesystem::exists(directory + "/CURRENT")) return absl::OkStatus();
+  std::error_code error;
+  for (const auto& item : std::filesystem::directory_iterator(directory, error)) {
+    const std::string extension = item.path().extension().string();
+    if (extension != ".sst" && extension != ".log") continue;
+    return absl::DataLossError(absl::StrCat("opening database ", directory,
+                                            ": it is damaged: its file CURRENT is missing"));
+  }
+  return absl::OkStatus();
+}
+
+// Of what opening says; files that are missing have a code of their own.
+bool IsDamage(const rocksdb::Status& opened) {
+  return opened.IsCorruption() || opened.IsPathNotFound() ||
+         absl::StrContains(opened.ToString(), "No such file");
+}
+
 }  // namespace
 
 Batch::Batch(const Handles& columns)
@@ -81,6 +102,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
     const std::string& directory, std::function<void(absl::string_view)> log) {
   const std::vector<rocksdb::ColumnFamilyDescriptor> columns = ColumnDescriptors();
   const rocksdb::DBOptions options = DatabaseOptions(std::move(log));
+  RETURN_IF_ERROR(CheckCurrent(directory));
   RETURN_IF_ERROR(CheckColumns(directory, options, columns));
   auto database = std::unique_ptr<Database>(new Database(directory));
   rocksdb::DB* db = nullptr;
@@ -92,6 +114,10 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
       return absl::FailedPreconditionError(
           absl::StrCat("opening database ", directory, ": it is in use (", opened.ToString(), ")"));
     }
+    if (IsDamage(opened)) {
+      return absl::DataLossError(
+          absl::StrCat("opening database ", directory, ": it is damaged: ", opened.ToString()));
+    }
     return database->Describe(opened, "opening");
   }
   database->db_.reset(db);
@@ -101,11 +127,28 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
 
 Database::~Database() {
   if (db_ == nullptr) return;
+  // What was acknowledged is in the write-ahead log; an error here loses nothing.
+  db_->Flush(rocksdb::FlushOptions(), {columns_.begin(), columns_.end()}).PermitUncheckedError();
   for (rocksdb::ColumnFamilyHandle* column : columns_) {
     db_->DestroyColumnFamilyHandle(column).PermitUncheckedError();
   }
-  // What was acknowledged is in the write-ahead log; an error here loses nothing.
   db_->Close().PermitUncheckedError();
+}
+
+absl::StatusOr<std::string> Database::PutAside(const std::string& directory, absl::Time now) {
+  const std::string aside = absl::StrCat(directory, "/damaged-", absl::ToUnixSeconds(now));
+  RETURN_IF_ERROR(CreateDirectories(aside));
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  for (const auto& item : std::filesystem::directory_iterator(directory, error)) {
+    if (item.is_regular_file()) files.push_back(item.path());
+  }
+  for (const std::filesystem::path& file : files) {
+    if (!error)
+      std::filesystem::rename(file, std::filesystem::path(aside) / file.filename(), error);
+  }
+  if (!error) return aside;
+  return absl::ErrnoToStatus(error.value(), absl::StrCat("moving database ", directory, " aside"));
 }
 
 rocksdb::ColumnFamilyHandle* Database::Handle(Column column) const {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "io/file.h"
@@ -72,10 +73,16 @@ class Batch {
 class Database {
  public:
   // Creates it when absent. FAILED_PRECONDITION: another process has it open, or a newer program
-  // wrote it. `log` receives RocksDB's warnings, from any thread; it may be empty.
+  // wrote it. DATA_LOSS: it is damaged, in the log of the last writes or elsewhere. `log` receives
+  // RocksDB's warnings, from any thread; it may be empty.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::string& directory,
                                                         std::function<void(absl::string_view)> log);
+  // Writes what it holds in memory to tables first, so that the next start replays nothing.
   ~Database();
+
+  // Moves the files of a damaged database into a new directory inside `directory`, which may be a
+  // mount; returns its path. What it holds is for people: nothing reads it again.
+  static absl::StatusOr<std::string> PutAside(const std::string& directory, absl::Time now);
 
   absl::StatusOr<absl::optional<std::string>> Get(Column column, absl::string_view key) const;
   // Calls `found` with the index and value of each key that is there.

@@ -46,6 +46,10 @@ rocksdb::DBOptions DatabaseOptions(std::function<void(absl::string_view)> log) {
   options.max_background_compactions = 2;
   options.max_open_files = -1;
   options.max_total_wal_size = kWalBytes;
+  // A log that ends within a record is what a kill or a full disk leaves, and what was acknowledged
+  // comes before it. Any other damage refuses to open: RocksDB's default would drop every
+  // acknowledged write behind it and say nothing.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   // Network file systems lack it or have it in part only.
   options.allow_fallocate = false;
   options.listeners.push_back(std::make_shared<ResumedByWriters>());

@@ -1,18 +1,12 @@
 #pragma once
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/store/artifacts.h"
-#include "server/store/bundle_table.h"
-#include "server/store/content_files.h"
 #include "server/store/database.h"
 #include "server/store/entries.h"
-#include "server/store/entry_codec.h"
-#include "server/store/kept_graphs.h"
 #include "server/store/record_files.h"
+#include "server/store/recorded_entries.h"
 #include "server/store/store.h"
 #include "server/store/turns.h"
 
@@ -25,12 +19,9 @@ class IndexRebuild {
  public:
   struct Parts {
     Database& database;
-    const ContentFiles& files;
     const RecordFiles& records;
     const Entries& entries;
-    const KeptGraphs& graphs;
-    Artifacts& artifacts;
-    BundleTable& bundles;
+    RecordedEntries& recorded;
     Turns<Key>& keys;
   };
 
@@ -40,8 +31,7 @@ class IndexRebuild {
 
  private:
   // DATA_LOSS: the record or its artifact is damaged or missing.
-  absl::Status TakeUp(absl::string_view record);
-  absl::StatusOr<Artifacts::Turn> TakeUpArtifact(const EntryFile& file, Batch& batch);
+  absl::Status TakeUp(absl::string_view bytes);
 
   const Parts parts_;
   RebuildCounts counts_;

@@ -31,6 +31,10 @@ absl::Status RecordFiles::Write(const Key& key, absl::string_view record) {
   return NeverNotFound(file->Commit(Durability::kSynced));
 }
 
+absl::StatusOr<std::string> RecordFiles::Read(const Key& key) const {
+  return ReadWholeFile(directory_.PathOf(key.Hex()), kMaxRecordBytes);
+}
+
 absl::Status RecordFiles::Remove(const Key& key) const {
   const std::string path = directory_.PathOf(key.Hex());
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();

@@ -4,6 +4,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "graph/key.h"
 #include "server/store/layout.h"
@@ -19,6 +20,8 @@ class RecordFiles {
 
   // Durably, replacing what is there.
   absl::Status Write(const Key& key, absl::string_view record);
+  // NOT_FOUND.
+  absl::StatusOr<std::string> Read(const Key& key) const;
   // Not an error when it is not there.
   absl::Status Remove(const Key& key) const;
   // Visits each file, in no order, until `visit` returns an error.

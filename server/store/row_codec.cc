@@ -3,9 +3,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 #include "neffcache/v1/store.pb.h"
-#include "server/store/key_material_proto.h"
-#include "server/store/utf8.h"
+#include "server/store/entry_messages.h"
 
 namespace neffcache {
 namespace {
@@ -78,7 +78,7 @@ absl::StatusOr<GraphRecord> DecodeGraphRecord(absl::string_view bytes) {
 absl::StatusOr<std::string> EncodeQueued(const QueuedCompile& compile) {
   RETURN_IF_ERROR(CheckEncodable(compile.material));
   v1::QueuedCompile message;
-  ToProto(compile.material, *message.mutable_material());
+  *message.mutable_material() = ToMessage(compile.material);
   message.set_graph_digest(OptionalBytes(compile.graph.digest));
   message.set_graph_size(compile.graph.size);
   message.set_graph_name(ToUtf8(compile.graph.name));
@@ -93,7 +93,7 @@ absl::StatusOr<QueuedCompile> DecodeQueued(const Key& key, absl::string_view byt
   ASSIGN_OR_RETURN(const auto message, Parse<v1::QueuedCompile>(bytes));
   QueuedCompile compile;
   compile.key = key;
-  ASSIGN_OR_RETURN(compile.material, FromProto(message.material()));
+  ASSIGN_OR_RETURN(compile.material, FromMessage(message.material()));
   ASSIGN_OR_RETURN(compile.graph.digest, OptionalDigest(message.graph_digest()));
   compile.graph.size = message.graph_size();
   compile.graph.name = message.graph_name();

@@ -16,6 +16,7 @@
 #include "server/store/index_rebuild.h"
 #include "server/store/kept_graphs.h"
 #include "server/store/record_files.h"
+#include "server/store/recorded_entries.h"
 #include "server/store/row_keys.h"
 #include "server/store/space_guard.h"
 #include "server/store/store_directory.h"
@@ -47,8 +48,9 @@ struct Store::Parts {
         graphs(database(), files),
         bundles(database(), entries, options.clock),
         queue(database(), graphs, keys, OrNothing(options.on_step)),
-        commits({database(), files, records, entries, bundles, artifacts, keys, options.clock,
-                 OrNothing(options.on_step)}),
+        recorded({database(), files, records, graphs, artifacts, bundles}),
+        commits({database(), files, records, entries, bundles, artifacts, recorded, keys,
+                 options.clock, OrNothing(options.on_step)}),
         usage(database(), options.clock) {}
 
   Database& database() { return directory.database(); }
@@ -63,6 +65,7 @@ struct Store::Parts {
   KeptGraphs graphs;
   BundleTable bundles;
   CompileQueue queue;
+  RecordedEntries recorded;
   Commits commits;
   UsageBatch usage;
 };
@@ -71,8 +74,7 @@ Store::Store(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Store::~Store() = default;
 
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const StoreOptions& options) {
-  ASSIGN_OR_RETURN(StoreDirectory directory,
-                   StoreDirectory::Open(options.data_dir, options.db_dir, options.database_log));
+  ASSIGN_OR_RETURN(StoreDirectory directory, StoreDirectory::Open(options));
   auto parts = std::make_unique<Parts>(options, std::move(directory));
   // A full disk does not keep a store from serving.
   parts->commits.PurgeExpired(kPurgeAtOpen).IgnoreError();
@@ -87,6 +89,12 @@ absl::StatusOr<Entry> Store::Find(const Key& key) const {
 
 absl::StatusOr<std::vector<absl::optional<Entry>>> Store::Find(absl::Span<const Key> keys) const {
   return parts_->entries.Find(keys);
+}
+
+absl::StatusOr<Entry> Store::Recall(const Key& key) {
+  ASSIGN_OR_RETURN(absl::optional<Entry> entry, parts_->commits.Recall(key));
+  if (entry.has_value()) return *std::move(entry);
+  return absl::NotFoundError(absl::StrCat("recalling ", key.Hex(), ": it has no record"));
 }
 
 absl::StatusOr<Key> Store::ResolvePrefix(absl::string_view prefix) const {
@@ -120,6 +128,10 @@ absl::StatusOr<ContentReader> Store::OpenContent(ContentKind kind, const Digest&
 
 absl::Status Store::Quarantine(const Digest& artifact) {
   return parts_->artifacts.Quarantine(artifact);
+}
+
+std::vector<Entry> Store::TakeQuarantined() {
+  return parts_->artifacts.TakeQuarantined();
 }
 
 absl::StatusOr<Store::Committed> Store::CommitReady(Entry entry, StagedContent artifact,
@@ -209,8 +221,7 @@ absl::StatusOr<StoreCounts> Store::Count() const {
 
 absl::StatusOr<RebuildCounts> Store::RebuildIndex() {
   Parts& parts = *parts_;
-  return IndexRebuild({parts.database(), parts.files, parts.records, parts.entries, parts.graphs,
-                       parts.artifacts, parts.bundles, parts.keys})
+  return IndexRebuild({parts.database(), parts.records, parts.entries, parts.recorded, parts.keys})
       .Run();
 }
 

@@ -27,6 +27,9 @@ struct StoreOptions {
   // records can still be written; reads go on.
   uint64_t min_free_bytes = uint64_t{64} << 20;
   std::function<absl::Time()> clock = absl::Now;
+  // Instead of refusing a damaged database, puts its files aside (DIR/damaged-SECONDS in its own
+  // directory) and begins a new one: for RebuildIndex().
+  bool replace_damaged_database = false;
   // Receives RocksDB's warnings, a line at a time, from any thread.
   std::function<void(absl::string_view line)> database_log;
   // For tests: called after each step of a commit or enqueue with its name (docs/formats/store.md),
@@ -78,6 +81,7 @@ class Store {
  public:
   // FAILED_PRECONDITION: another daemon holds the directory (the message names it), the layout's
   // version is newer, or db_dir belongs to another data_dir (one that is not mounted, perhaps).
+  // DATA_LOSS: the database is damaged; the message says what to do.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options);
   ~Store();
 
@@ -87,6 +91,9 @@ class Store {
   absl::StatusOr<Entry> Find(const Key& key) const;
   // One slot for each key, empty where nothing is known or the entry cannot be decoded.
   absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
+  // For a key that Find() does not find, before it is compiled: the entry of its record file, when
+  // the database has lost it, taken up again after a check of its artifact. NOT_FOUND.
+  absl::StatusOr<Entry> Recall(const Key& key);
   // The key with this prefix of 8 to 64 hex digits, among entries. NOT_FOUND; FAILED_PRECONDITION:
   // several.
   absl::StatusOr<Key> ResolvePrefix(absl::string_view prefix) const;
@@ -111,6 +118,9 @@ class Store {
   // artifact's entries are forgotten, so that the next request compiles again; a commit of the same
   // artifact brings good bytes. NOT_FOUND: there is no such artifact.
   absl::Status Quarantine(const Digest& artifact);
+  // The entries that quarantines have forgotten since the last call, for whoever compiles them
+  // again; 10 000 at most.
+  std::vector<Entry> TakeQuarantined();
 
   // --- Commits
 
@@ -120,7 +130,7 @@ class Store {
   };
   // Makes artifact and entry visible together, durably, and takes the key out of the queue.
   // `entry.state` must be ready and agree with `artifact`, else INVALID_ARGUMENT. Replaces a
-  // failure, never an artifact.
+  // failure, never an artifact, not even one that the database has lost and Recall() would find.
   absl::StatusOr<Committed> CommitReady(Entry entry, StagedContent artifact,
                                         absl::optional<StagedContent> log);
   // Remembers a failure until its `remembered_until` (not at all when that has passed) and takes
@@ -166,8 +176,8 @@ class Store {
   absl::StatusOr<StoreCounts> Count() const;
 
   // Takes up the entries of record files that the database does not know, each after a check of its
-  // artifact's bytes: for a database that was lost (delete db/, open, then this). Failures, the
-  // queue and the uses are lost with a database.
+  // artifact's bytes: for a database that was lost or replaced. Failures, the queue and the uses
+  // are lost with a database.
   absl::StatusOr<RebuildCounts> RebuildIndex();
 
  private:

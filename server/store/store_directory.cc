@@ -40,20 +40,43 @@ absl::StatusOr<absl::optional<DirectoryLock>> Lock(const std::string& data_dir,
   return absl::make_optional(*std::move(lock));
 }
 
+absl::StatusOr<std::unique_ptr<Database>> OpenChecked(const std::string& directory,
+                                                      const StoreOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
+                   Database::Open(directory, options.database_log));
+  RETURN_IF_ERROR(CheckFormat(*database, directory));
+  return database;
+}
+
+absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string& directory,
+                                                       const StoreOptions& options) {
+  absl::StatusOr<std::unique_ptr<Database>> database = OpenChecked(directory, options);
+  if (!absl::IsDataLoss(database.status())) return database;
+  if (!options.replace_damaged_database) {
+    return absl::DataLossError(absl::StrCat(
+        database.status().message(), "; to make a new one from the record files, run neffcached ",
+        "--rebuild-index --data-dir ", options.data_dir,
+        options.db_dir.empty() ? "" : absl::StrCat(" --db-dir ", options.db_dir)));
+  }
+  ASSIGN_OR_RETURN(const std::string aside, Database::PutAside(directory, options.clock()));
+  if (options.database_log) {
+    options.database_log(absl::StrCat("database ", directory, " was damaged (",
+                                      database.status().message(), "); its files are in ", aside));
+  }
+  return OpenChecked(directory, options);
+}
+
 }  // namespace
 
-absl::StatusOr<StoreDirectory> StoreDirectory::Open(
-    const std::string& data_dir, const std::string& db_dir,
-    std::function<void(absl::string_view)> database_log) {
+absl::StatusOr<StoreDirectory> StoreDirectory::Open(const StoreOptions& options) {
+  const std::string& data_dir = options.data_dir;
   if (data_dir.empty()) return absl::InvalidArgumentError("opening a store: no data directory");
-  StoreLayout layout(data_dir, db_dir);
+  StoreLayout layout(data_dir, options.db_dir);
   RETURN_IF_ERROR(CreateDirectories(data_dir));
-  ASSIGN_OR_RETURN(absl::optional<DirectoryLock> lock, Lock(data_dir, !db_dir.empty()));
+  ASSIGN_OR_RETURN(absl::optional<DirectoryLock> lock, Lock(data_dir, !options.db_dir.empty()));
   ASSIGN_OR_RETURN(const std::string id_before, layout.ReadId());
   RETURN_IF_ERROR(CreateDirectories(layout.db_dir()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
-                   Database::Open(layout.db_dir(), std::move(database_log)));
-  RETURN_IF_ERROR(CheckFormat(*database, layout.db_dir()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Database> database, OpenDatabase(layout.db_dir(), options));
 
   ASSIGN_OR_RETURN(const absl::optional<std::string> database_id,
                    database->Get(Column::kDefault, kStoreIdRow));

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -10,6 +8,7 @@
 #include "server/store/database.h"
 #include "server/store/directory_lock.h"
 #include "server/store/layout.h"
+#include "server/store/store.h"
 
 namespace neffcache {
 
@@ -19,9 +18,8 @@ namespace neffcache {
 class StoreDirectory {
  public:
   // Creates what is absent. FAILED_PRECONDITION: somebody else holds them, a newer program wrote
-  // them, or they do not belong together.
-  static absl::StatusOr<StoreDirectory> Open(const std::string& data_dir, const std::string& db_dir,
-                                             std::function<void(absl::string_view)> database_log);
+  // them, or they do not belong together. DATA_LOSS: the database is damaged.
+  static absl::StatusOr<StoreDirectory> Open(const StoreOptions& options);
 
   const StoreLayout& layout() const { return layout_; }
   Database& database() const { return *database_; }

@@ -80,7 +80,12 @@ def main() -> None:
             shim = str(SHIM)
             real = str(compiler.directory / "neuronx-cc")
 
-            # As pip lays it out: the version is read here, not asked of a compiler that takes seconds to start.
+            # As pip lays it out, so that the version is read and not asked of a compiler that takes seconds to start:
+            # a script that names the package's module, of the environment's Python (here a shell).
+            python = compiler.directory / "python3"
+            python.symlink_to("/bin/sh")
+            program = pathlib.Path(real)
+            program.write_text(program.read_text().replace("#!/bin/sh\n", f"#!{python}\n# neuronxcc\n", 1))
             metadata = directory / f"lib/python3.11/site-packages/neuronx_cc-{VERSION}.dist-info/METADATA"
             metadata.parent.mkdir(parents=True)
             metadata.write_text(f"Metadata-Version: 2.1\nName: neuronx-cc\nVersion: {VERSION}\n")

@@ -1,10 +1,15 @@
 #include "tests/bench/synthetic_graph.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <initializer_list>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "io/file.h"
 
 namespace neffcache::bench {
 namespace {
@@ -52,6 +57,12 @@ class Message {
     Varint(field << 3 | 2);
     Varint(bytes.size());
     absl::StrAppend(&bytes_, bytes);
+    return *this;
+  }
+  // What comes before `size` bytes of a field.
+  Message& Header(uint32_t field, uint64_t size) {
+    Varint(field << 3 | 2);
+    Varint(size);
     return *this;
   }
   Message& Packed(uint32_t field, std::initializer_list<uint64_t> values) {
@@ -162,6 +173,37 @@ std::string LiteralHeavyGraph(uint64_t bytes) {
     id += 2;
   }
   return WrapInModule(computation, sum, elements);
+}
+
+absl::Status WriteSparseLiteralGraph(const std::string& path, uint64_t bytes) {
+  const uint64_t elements = bytes / 4;
+  const std::string shape = VectorShape(elements);
+  // What stands before the zeros, from the inside out: each message is a prefix of fields and the
+  // header of what holds the zeros, which come last in all of them.
+  const auto open = [](Message fields, uint32_t field, uint64_t size) {
+    return fields.Header(field, size).bytes();
+  };
+  std::string before = open(Message().Bytes(kLiteralShape, shape), kF32s, elements * 4);
+  before = open(Message()
+                    .Bytes(kInstructionName, "constant.1")
+                    .Bytes(kOpcode, "constant")
+                    .Bytes(kShape, shape)
+                    .Number(kInstructionId, 1),
+                kLiteral, before.size() + elements * 4) +
+           before;
+  before = open(Message().Bytes(kName, "main").Number(kComputationId, 1).Number(kRootId, 1),
+                kInstructions, before.size() + elements * 4) +
+           before;
+  before = open(Message().Bytes(kModuleName, "sparse").Number(kEntryId, 1), kComputations,
+                before.size() + elements * 4) +
+           before;
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (fd.get() < 0) return absl::ErrnoToStatus(errno, path);
+  if (pwrite(fd.get(), before.data(), before.size(), 0) != static_cast<ssize_t>(before.size()) ||
+      ftruncate(fd.get(), static_cast<off_t>(before.size() + elements * 4)) != 0) {
+    return absl::ErrnoToStatus(errno, path);
+  }
+  return absl::OkStatus();
 }
 
 std::string InstructionHeavyGraph(uint64_t bytes) {

@@ -7,7 +7,7 @@
 namespace neffcache::cli {
 namespace {
 
-TEST(BatchTextTest, ProgressHasCountsRateAndTimeLeft) {
+TEST(BatchTextTest, ProgressHasCountsAndTimeGoneAndLeft) {
   BatchCounts counts;
   counts.total = 40;
   counts.hits = 3;
@@ -15,17 +15,17 @@ TEST(BatchTextTest, ProgressHasCountsRateAndTimeLeft) {
   counts.failed = 1;
   counts.running = 8;
   counts.queued = 20;
-  EXPECT_EQ(BatchProgressText(counts, absl::Seconds(18)),
-            "12/40 done, 3 hits, 1 failed, 8 running, 20 queued, 0.5/s, ETA 56.0s");
+  EXPECT_EQ(BatchProgressText(counts, absl::Seconds(18), absl::Seconds(56)),
+            "12/40 done, 3 hits, 1 failed, 8 running, 20 queued, 18.0s, ETA 56.0s");
 }
 
-TEST(BatchTextTest, WithoutACompileThereIsNoRateButTheReasonToWait) {
+TEST(BatchTextTest, WithoutACompileThereIsNoTimeLeftButTheReasonToWait) {
   BatchCounts counts;
   counts.total = 2;
   counts.queued = 2;
   counts.reason = "no worker offers neuronx-cc 2.27";
-  EXPECT_EQ(BatchProgressText(counts, absl::Seconds(5)),
-            "0/2 done, 2 queued (no worker offers neuronx-cc 2.27)");
+  EXPECT_EQ(BatchProgressText(counts, absl::Seconds(5), absl::nullopt),
+            "0/2 done, 2 queued, 5.0s (no worker offers neuronx-cc 2.27)");
 }
 
 TEST(BatchTextTest, SummaryCountsWhatBecameOfEachKey) {
@@ -34,6 +34,25 @@ TEST(BatchTextTest, SummaryCountsWhatBecameOfEachKey) {
   counts.hits = 1;
   EXPECT_EQ(BatchSummaryText(counts, absl::Milliseconds(40)),
             "1 key: 1 hit, 0 compiled, 0 failed in 0.0s");
+  counts.errors = 2;
+  counts.uncacheable = 1;
+  EXPECT_EQ(BatchSummaryText(counts, absl::Milliseconds(40)),
+            "1 key: 1 hit, 0 compiled, 0 failed, 2 errors, 1 uncacheable in 0.0s");
+}
+
+TEST(BatchEtaTest, TheTimeLeftRunsDownUntilMoreIsKnown) {
+  BatchEta eta;
+  BatchCounts counts;
+  counts.total = 10;
+  counts.hits = 2;
+  EXPECT_FALSE(eta.Left(counts, absl::Seconds(5)).has_value()) << "hits say nothing";
+  counts.compiled = 2;
+  EXPECT_EQ(eta.Left(counts, absl::Seconds(20)), absl::Seconds(60));
+  EXPECT_EQ(eta.Left(counts, absl::Seconds(30)), absl::Seconds(50));
+  EXPECT_EQ(eta.Left(counts, absl::Seconds(79)), absl::Seconds(1));
+  EXPECT_FALSE(eta.Left(counts, absl::Seconds(81)).has_value()) << "it is late: nobody knows";
+  counts.compiled = 4;
+  EXPECT_EQ(eta.Left(counts, absl::Seconds(100)), absl::Seconds(100));
 }
 
 TEST(TextTest, FiguresAreForPeople) {

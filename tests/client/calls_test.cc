@@ -8,6 +8,7 @@
 #include "client/daemon.h"
 #include "io/digest.h"
 #include "io/file.h"
+#include "io/zstd.h"
 #include "tests/client/client_fixture.h"
 
 namespace neffcache {
@@ -234,6 +235,33 @@ TEST(ClientAddressTest, MalformedAddressesAreRefusedBeforeAnyCall) {
     options.daemon = address;
     EXPECT_TRUE(Client::Create(options).ok()) << address;
   }
+}
+
+TEST_F(CallsTest, TheKeptLogOfAKeyIsReadWhole) {
+  const std::string log = PatternBytes(300'000);
+  const std::string compressed = ZstdCompress(log);
+  bool state_only = false;
+  daemon_.lookup = [&](const v1::LookupRequest& request, v1::LookupResponse* response) {
+    state_only = request.state_only();
+    v1::LookupResult& result = *response->add_results();
+    result.set_state(v1::LookupResult::STATE_FAILED);
+    result.mutable_entry()->set_key(request.keys(0));
+    result.mutable_entry()->mutable_failed()->set_log_tail("the end");
+    result.mutable_entry()->set_log_digest(std::string(Sha256Of(log).bytes()));
+    return grpc::Status::OK;
+  };
+  daemon_.fetch = [&](grpc::ServerContext*, const v1::FetchRequest& request,
+                      grpc::ServerWriter<v1::FetchResponse>* writer) {
+    EXPECT_EQ(request.kind(), v1::FetchRequest::KIND_LOG);
+    v1::FetchResponse response;
+    response.set_data(compressed);
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  const absl::StatusOr<std::string> read = client_->ReadLog(Identified().key.Hex());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, log);
+  EXPECT_TRUE(state_only) << "reading a log is no use of an artifact";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
@@ -252,7 +253,7 @@ TEST_F(CliTest, ExplainOfOneGraphIsAUsageError) {
 TEST_F(CliTest, KeyWithoutAVersionSaysHowToGiveOne) {
   const Result result = RunProgramWith({"key", graph_, "--toolchain", "test-compiler"});
   EXPECT_EQ(result.status, 1);
-  EXPECT_THAT(result.error, HasSubstr("pass --toolchain NAME=VERSION"));
+  EXPECT_THAT(result.error, HasSubstr("pass --toolchain test-compiler=VERSION"));
 }
 
 TEST_F(CliTest, AToolchainIsTakenFromTheWorkersWhenOnlyOneFits) {
@@ -311,7 +312,7 @@ TEST_F(CliTest, NoDaemonIsStatus3AndOneSentence) {
            {"stats"},
            {"lookup", graph_, graph_, kToolchain},
            {"lookup", KeyHex().substr(0, 8), KeyHex().substr(0, 9)},
-           {"precompile", graph_, scratch_.Write("second.pb", "x"), kToolchain},
+           {"precompile", graph_, scratch_.Write("second.bytes", "x"), kToolchain},
            {"fetch", KeyHex(), "-o", scratch_.Path("out")},
            {"ls", "entries"},
            {"log", KeyHex()}}) {
@@ -577,12 +578,135 @@ TEST_F(CliTest, TheConfigFileAndTheEnvironmentNameTheDaemon) {
   const std::string config =
       scratch_.Write("neffcache.conf", "daemon = \"" + daemon_.address() + "\"\n");
   EXPECT_THAT(RunProgramWith({"--config", config, "stats"}).out, HasSubstr("1.2.3"));
+  const std::string shared =
+      scratch_.Write("shared.conf", "[neffcached]\ndata-dir = \"/d\"\n[neffcache]\ndaemon = \"" +
+                                        daemon_.address() + "\"\n[neffcache-worker]\nslots = 8\n");
+  EXPECT_THAT(RunProgramWith({"--config", shared, "stats"}).out, HasSubstr("1.2.3"));
   setenv("NEFFCACHE_CONFIG", config.c_str(), 1);
   EXPECT_THAT(RunProgramWith({"stats"}).out, HasSubstr("1.2.3"));
   unsetenv("NEFFCACHE_CONFIG");
   setenv("NEFFCACHE_DAEMON", daemon_.address().c_str(), 1);
   EXPECT_THAT(RunProgramWith({"stats"}).out, HasSubstr("1.2.3"));
   unsetenv("NEFFCACHE_DAEMON");
+}
+
+TEST_F(CliTest, AnUnknownCommandNamesTheNearest) {
+  EXPECT_EQ(RunProgramWith({"precompiel", graph_}).error,
+            "neffcache: there is no command \"precompiel\"; did you mean \"precompile\"? "
+            "(see neffcache --help)\n");
+  EXPECT_EQ(RunProgramWith({"ls", "entrys"}).error,
+            "neffcache: there is no command \"ls entrys\"; did you mean \"entries\"? "
+            "(see neffcache --help)\n");
+  EXPECT_EQ(RunProgramWith({"frobnicate"}).error,
+            "neffcache: there is no command \"frobnicate\" (see neffcache --help)\n");
+}
+
+TEST_F(CliTest, ABundleWithoutANameIsAUsageError) {
+  for (const char* command : {"precompile", "lookup"}) {
+    const Result result = RunText({command, graph_, kToolchain, "--bundle", ""});
+    EXPECT_EQ(result.status, 2);
+    EXPECT_THAT(result.error, HasSubstr("the name of the bundle is empty"));
+  }
+}
+
+TEST_F(CliTest, LookupIsNoUseOfTheArtifact) {
+  bool state_only = false;
+  uint32_t inline_limit = 1;
+  daemon_.lookup = [&](const v1::LookupRequest& request, v1::LookupResponse* response) {
+    state_only = request.state_only();
+    inline_limit = request.inline_limit();
+    response->add_results()->set_state(v1::LookupResult::STATE_ABSENT);
+    return grpc::Status::OK;
+  };
+  RunText({"lookup", graph_, kToolchain});
+  EXPECT_TRUE(state_only);
+  EXPECT_EQ(inline_limit, 0u);
+}
+
+TEST_F(CliTest, AnEmptyLogIsSaidAndNoError) {
+  daemon_.show_key = [](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
+    *response->mutable_entry() = ReadyEntry(request.key(), "artifact");
+    return grpc::Status::OK;
+  };
+  const Result result = RunText({"log", KeyHex()});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.error, HasSubstr("its compiler printed nothing"));
+}
+
+TEST_F(CliTest, WorkersOfADaemonThatHasJustStartedAreWaitedFor) {
+  ServeLookup("artifact");
+  int asked = 0;
+  daemon_.list_toolchains = [&](v1::ListToolchainsResponse* response) {
+    if (++asked < 3) return grpc::Status::OK;
+    v1::Toolchain* toolchain = response->add_toolchains();
+    toolchain->set_name("test-compiler");
+    toolchain->set_version("1.0");
+    return grpc::Status::OK;
+  };
+  int64_t uptime = 1000;
+  daemon_.get_stats = [&](v1::Stats* stats) {
+    stats->set_uptime_ms(uptime);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunText({"lookup", graph_, "--toolchain", "test-compiler"}).status, 0);
+  EXPECT_EQ(asked, 3);
+  asked = 0;
+  uptime = 60'000;
+  const Result late = RunText({"lookup", graph_, "--toolchain", "test-compiler"});
+  EXPECT_EQ(late.status, 1);
+  EXPECT_EQ(asked, 1) << "that daemon has no workers";
+}
+
+TEST_F(CliTest, AModuleThatIsCutShortIsNotSent) {
+  ServeNothing();
+  ServeCompiles();
+  // An HloModuleProto with a computation whose instruction is an "add"; then a field that promises
+  // more bytes than there are.
+  const std::string instruction = std::string("\x12\x03") + "add";
+  const std::string computation =
+      "\x12" + std::string(1, static_cast<char>(instruction.size())) + instruction;
+  const std::string module =
+      "\x1a" + std::string(1, static_cast<char>(computation.size())) + computation;
+  const std::string cut = scratch_.Write("cut.pb", module + "\x1a\x7f" + "rest");
+  const Result result = RunJson({"precompile", cut, graph_, kToolchain});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(compiles_, 1) << "the other graph alone";
+  EXPECT_THAT(result.error, HasSubstr(cut + " is not a whole HLO module"));
+  EXPECT_EQ(result.json["graphs"][0]["state"], "error");
+  EXPECT_EQ(result.json["summary"]["errors"], 1);
+  EXPECT_EQ(result.json["summary"]["failed"], 0);
+}
+
+TEST_F(CliTest, AFileThatIsNoProtobufThoughItSaysSoIsSentAndSaid) {
+  ServeNothing();
+  ServeCompiles();
+  const Result result =
+      RunText({"precompile", scratch_.Write("odd.pb", "not a protobuf"), kToolchain});
+  EXPECT_EQ(result.status, 0) << result.error;
+  EXPECT_EQ(compiles_, 1);
+  EXPECT_THAT(result.error, HasSubstr("neither HLO nor MLIR"));
+}
+
+TEST_F(CliTest, AnInterruptedPrecompileSaysWhatGoesOnAndEndsWith130) {
+  ServeNothing();
+  std::atomic<int> queued = 0;
+  daemon_.compile = [&](grpc::ServerContext* context, FakeDaemon::CompileStream* stream) {
+    v1::CompileRequest request;
+    stream->Read(&request);
+    v1::CompileEvent event;
+    event.mutable_queued();
+    stream->Write(event);
+    if (++queued == 2) kill(getpid(), SIGINT);
+    return HangUntilCancelled(context);
+  };
+  const Result result =
+      RunText({"precompile", graph_, scratch_.Write("other.bytes", "x"), kToolchain});
+  EXPECT_EQ(result.status, 130);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.error, AllOf(HasSubstr("interrupted; "), HasSubstr(daemon_.address()),
+                                  HasSubstr("the same command again")));
+  EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
 }
 
 TEST(InterruptGuardTest, TheFirstSignalIsOnlyNoted) {

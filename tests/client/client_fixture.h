@@ -24,8 +24,9 @@ class ClientTest : public ::testing::Test {
   ClientTest() {
     options_.daemon = daemon_.address();
     options_.name = "test";
+    options_.reconnect_timeout = absl::ZeroDuration();  // Where a test is not about that.
     Connect();
-    spec_.graph_path = scratch_.Write("graph.pb", "the graph");
+    spec_.graph_path = scratch_.Write("graph.bytes", "the graph");
     spec_.flags = {"--optlevel=1"};
     spec_.toolchain_name = "test-compiler";
     spec_.toolchain_version = "1.0";

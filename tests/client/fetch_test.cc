@@ -50,7 +50,7 @@ TEST_F(FetchTest, TheFileHasTheBytesAndNothingElseIsLeft) {
   const absl::Status status = client_->Fetch(NameOf(artifact_), output_);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ContentOf(output_), artifact_);
-  EXPECT_THAT(Files(), ElementsAre("graph.pb", "out.neff"));
+  EXPECT_THAT(Files(), ElementsAre("graph.bytes", "out.neff"));
 }
 
 TEST_F(FetchTest, AnEmptyArtifactIsAnEmptyFile) {
@@ -156,7 +156,7 @@ TEST_F(FetchTest, AStreamThatOnlyStallsIsGivenUp) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("nothing arrived for 50ms"));
   EXPECT_THAT(std::string(status.message()), HasSubstr(daemon_.address()));
   EXPECT_EQ(calls_, 4);  // The first, and three that brought nothing.
-  EXPECT_THAT(Files(), ElementsAre("graph.pb"));
+  EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }
 
 TEST_F(FetchTest, ADaemonGoneForGoodIsUnavailableAndLeavesNoFile) {
@@ -174,7 +174,7 @@ TEST_F(FetchTest, ADaemonGoneForGoodIsUnavailableAndLeavesNoFile) {
   });
   const absl::Status status = client_->Fetch(NameOf(artifact_), output_);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
-  EXPECT_THAT(Files(), ElementsAre("graph.pb"));
+  EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }
 
 TEST_F(FetchTest, WrongBytesAreDataLossAndNoFile) {
@@ -184,7 +184,7 @@ TEST_F(FetchTest, WrongBytesAreDataLossAndNoFile) {
   const absl::Status status = client_->Fetch(NameOf(other), output_);
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("digest"));
-  EXPECT_THAT(Files(), ElementsAre("graph.pb"));
+  EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }
 
 TEST_F(FetchTest, TooFewAndTooManyBytesAreDataLoss) {
@@ -194,7 +194,7 @@ TEST_F(FetchTest, TooFewAndTooManyBytesAreDataLoss) {
   EXPECT_EQ(client_->Fetch(name, output_).code(), absl::StatusCode::kDataLoss);
   name.size -= 2;
   EXPECT_EQ(client_->Fetch(name, output_).code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(Files(), ElementsAre("graph.pb"));
+  EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }
 
 TEST_F(FetchTest, TheDaemonsOwnErrorIsNotRetried) {
@@ -271,7 +271,7 @@ TEST_F(FetchTest, AnInterruptedFetchLeavesNoFile) {
   const absl::Status status =
       FetchVerified(*daemon, NameOf(artifact_), output_, [&pieces] { return ++pieces == 2; });
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
-  EXPECT_THAT(Files(), ElementsAre("graph.pb"));
+  EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }
 
 TEST_F(FetchTest, ManyFetchesAtATimeShareAClient) {

@@ -5,17 +5,20 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 
-#include "tests/client/scratch_directory.h"
+#include "absl/strings/str_cat.h"
+#include "local_compiler/program_search.h"
+#include "tests/local_compiler/compiler_directory.h"
 
 namespace neffcache {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kSpeakingCompiler[] =
-    "#!/bin/sh\n"
+constexpr char kSpeak[] =
     "echo asked >> \"$(dirname \"$0\")/asked\"\n"
     "echo 'NeuronX Compiler version 2.27.5334.0+2d4f85be'\n"
     "echo\n"
@@ -24,34 +27,32 @@ constexpr char kSpeakingCompiler[] =
 class LocalToolchainTest : public ::testing::Test {
  protected:
   LocalToolchainTest() {
-    search_.path = scratch_.Path("shim") + ":" + scratch_.Path("venv/bin");
-    search_.memory_directories = {scratch_.Path("memory")};
+    search_.path = scratch_ / "shim" + ":" + scratch_ / "venv/bin";
+    search_.memory_directories = {scratch_ / "memory"};
   }
 
-  std::string AddMetadata(const std::string& python, const std::string& version) {
-    return scratch_.Write(
-        "venv/lib/" + python + "/site-packages/neuronx_cc-" + version + ".dist-info/METADATA",
-        "Metadata-Version: 2.1\nName: neuronx-cc\nVersion: " + version +
-            "\n\nVersion: not this one\n");
+  // A compiler of one version.
+  std::string Install(const std::string& version) {
+    return scratch_.InstallNeuronxCc("venv", version, kSpeak);
   }
   // Two versions, of which the compiler must say which one it is.
-  void AddTwoPackages() {
-    AddMetadata("python3.10", "2.25.1.0");
-    AddMetadata("python3.11", "2.27.5334.0+2d4f85be");
+  std::string InstallTwo() {
+    scratch_.WriteMetadata("venv", "neuronx_cc", "2.25.1.0", "python3.10");
+    return Install("2.27.5334.0+2d4f85be");
   }
   int TimesAsked() {
-    const std::string asked = ContentOf(scratch_.Path("venv/bin/asked"));
-    return static_cast<int>(std::count(asked.begin(), asked.end(), '\n'));
+    std::ifstream asked(scratch_ / "venv/bin/asked");
+    return static_cast<int>(std::count(std::istreambuf_iterator<char>(asked), {}, '\n'));
   }
 
-  ScratchDirectory scratch_;
+  const CompilerDirectory scratch_;
   LocalToolchainSearch search_;
 };
 
 TEST_F(LocalToolchainTest, FindsTheCompilerBehindTheShimOnThePath) {
   scratch_.WriteProgram("shim/neuronx-cc", "#!/bin/sh\n");
-  scratch_.Write(std::string("shim/") + kShimMarker, "");
-  const std::string real = scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  scratch_.Write(absl::StrCat("shim/", kShimMarker), "");
+  const std::string real = Install("2.27.1.0");
   absl::StatusOr<std::string> found = FindLocalCompiler(search_);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, real);
@@ -59,23 +60,23 @@ TEST_F(LocalToolchainTest, FindsTheCompilerBehindTheShimOnThePath) {
 
 TEST_F(LocalToolchainTest, TheRunningProgramUnderTheCompilersNameIsPassedOver) {
   search_.self = scratch_.WriteProgram("elsewhere/shim", "#!/bin/sh\n");
-  std::filesystem::create_directories(scratch_.Path("shim"));
-  std::filesystem::create_symlink(search_.self, scratch_.Path("shim/neuronx-cc"));
-  const std::string real = scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  std::filesystem::create_directories(scratch_ / "shim");
+  std::filesystem::create_symlink(search_.self, scratch_ / "shim/neuronx-cc");
+  const std::string real = Install("2.27.1.0");
   absl::StatusOr<std::string> found = FindLocalCompiler(search_);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, real);
 }
 
 TEST_F(LocalToolchainTest, WhatIsNotExecutableIsNoCompiler) {
-  scratch_.Write("venv/bin/neuronx-cc", kSpeakingCompiler);
+  scratch_.Write("venv/bin/neuronx-cc", "#!/bin/sh\n");
   const absl::Status status = FindLocalCompiler(search_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("no neuronx-cc on the PATH"));
 }
 
 TEST_F(LocalToolchainTest, AnExplicitCompilerGoesBeforeThePath) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
+  Install("2.27.1.0");
   search_.real_compiler = scratch_.WriteProgram("other/compiler", "#!/bin/sh\n");
   absl::StatusOr<std::string> found = FindLocalCompiler(search_);
   ASSERT_TRUE(found.ok()) << found.status();
@@ -89,8 +90,7 @@ TEST_F(LocalToolchainTest, AnExplicitCompilerThatIsTheShimIsRefused) {
 }
 
 TEST_F(LocalToolchainTest, VersionComesFromThePackageWithoutRunningTheCompiler) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  AddMetadata("python3.11", "2.26.1.0+abcdef12");
+  Install("2.26.1.0+abcdef12");
   absl::StatusOr<LocalToolchain> local = FindLocalToolchain(search_);
   ASSERT_TRUE(local.ok()) << local.status();
   EXPECT_EQ(local->toolchain.name, "neuronx-cc");
@@ -99,17 +99,15 @@ TEST_F(LocalToolchainTest, VersionComesFromThePackageWithoutRunningTheCompiler) 
 }
 
 TEST_F(LocalToolchainTest, TwoPackagesMakeItAskTheCompiler) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  AddMetadata("python3.10", "2.25.1.0");
-  AddMetadata("python3.11", "2.26.1.0");
+  scratch_.WriteMetadata("venv", "neuronx_cc", "2.25.1.0", "python3.10");
+  Install("2.26.1.0");
   absl::StatusOr<LocalToolchain> local = FindLocalToolchain(search_);
   ASSERT_TRUE(local.ok()) << local.status();
   EXPECT_EQ(local->toolchain.version, "2.27.5334.0+2d4f85be");
 }
 
 TEST_F(LocalToolchainTest, TheCompilerAmongSeveralPackagesIsAskedOnce) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  AddTwoPackages();
+  InstallTwo();
   for (int i = 0; i < 3; ++i) {
     absl::StatusOr<LocalToolchain> local = FindLocalToolchain(search_);
     ASSERT_TRUE(local.ok()) << local.status();
@@ -119,33 +117,30 @@ TEST_F(LocalToolchainTest, TheCompilerAmongSeveralPackagesIsAskedOnce) {
 }
 
 TEST_F(LocalToolchainTest, AReplacedCompilerIsAskedAgain) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  AddTwoPackages();
+  InstallTwo();
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
-  scratch_.WriteProgram("venv/bin/neuronx-cc",
-                        "#!/bin/sh\necho 'NeuronX Compiler version 3.0.0.0+1'\n");
+  scratch_.WriteScript("venv", "echo 'NeuronX Compiler version 3.0.0.0+1'\n");
   absl::StatusOr<LocalToolchain> local = FindLocalToolchain(search_);
   ASSERT_TRUE(local.ok()) << local.status();
   EXPECT_EQ(local->toolchain.version, "3.0.0.0+1");
 }
 
 TEST_F(LocalToolchainTest, AReplacedPackageMakesItAskAgain) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  AddTwoPackages();
+  InstallTwo();
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
-  std::filesystem::remove_all(
-      scratch_.Path("venv/lib/python3.10/site-packages/neuronx_cc-2.25.1.0.dist-info"));
-  AddMetadata("python3.10", "2.26.1.0");
+  std::filesystem::remove_all(scratch_ /
+                              "venv/lib/python3.10/site-packages/neuronx_cc-2.25.1.0.dist-info");
+  scratch_.WriteMetadata("venv", "neuronx_cc", "2.26.1.0", "python3.10");
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
   EXPECT_EQ(TimesAsked(), 2);
 }
 
 TEST_F(LocalToolchainTest, AnUpgradeInPlaceGivesTheNewPackagesVersion) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  const std::string old = AddMetadata("python3.11", "2.26.1.0");
+  Install("2.26.1.0");
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
-  std::filesystem::remove_all(std::filesystem::path(old).parent_path());
-  AddMetadata("python3.11", "2.28.1.0");
+  std::filesystem::remove_all(scratch_ /
+                              "venv/lib/python3.11/site-packages/neuronx_cc-2.26.1.0.dist-info");
+  Install("2.28.1.0");
   EXPECT_EQ(FindLocalToolchain(search_)->toolchain.version, "2.28.1.0");
 }
 
@@ -153,12 +148,11 @@ TEST_F(LocalToolchainTest, AWrapperWhoseTargetChangesGivesTheNewVersion) {
   const auto install = [&](const std::string& version) {
     scratch_.WriteProgram(version + "/bin/neuronx-cc",
                           "#!/bin/sh\necho 'NeuronX Compiler version " + version + "'\n");
-    std::filesystem::remove(scratch_.Path("current"));
-    std::filesystem::create_directory_symlink(scratch_.Path(version), scratch_.Path("current"));
+    std::filesystem::remove(scratch_ / "current");
+    std::filesystem::create_directory_symlink(scratch_ / version, scratch_ / "current");
   };
   search_.real_compiler = scratch_.WriteProgram(
-      "wrapped/neuronx-cc",
-      "#!/bin/sh\nexec " + scratch_.Path("current/bin/neuronx-cc") + " \"$@\"\n");
+      "wrapped/neuronx-cc", "#!/bin/sh\nexec " + scratch_ / "current/bin/neuronx-cc" + " \"$@\"\n");
   for (const char* version : {"2.26.1.0", "2.27.1.0"}) {
     install(version);
     absl::StatusOr<LocalToolchain> local = FindLocalToolchain(search_);
@@ -167,11 +161,26 @@ TEST_F(LocalToolchainTest, AWrapperWhoseTargetChangesGivesTheNewVersion) {
   }
 }
 
+TEST_F(LocalToolchainTest, AWrapperThatCannotBeFollowedIsAskedEachTime) {
+  InstallTwo();
+  scratch_.WriteProgram("venv/bin/neuronx-cc", absl::StrCat("#!/bin/sh\n", kSpeak));
+  for (int i = 1; i <= 2; ++i) {
+    EXPECT_EQ(FindLocalToolchain(search_)->toolchain.version, "2.27.5334.0+2d4f85be");
+    EXPECT_EQ(TimesAsked(), i);
+  }
+}
+
+TEST_F(LocalToolchainTest, AWrapperHasTheVersionOfWhatItStartsAndNotOfWhatIsBesideIt) {
+  const std::string real = scratch_.InstallNeuronxCc("opt", "2.28.1.0", kSpeak);
+  Install("2.26.1.0");
+  scratch_.WriteProgram("venv/bin/neuronx-cc", absl::StrCat("#!/bin/sh\nexec ", real, " \"$@\"\n"));
+  EXPECT_EQ(FindLocalToolchain(search_)->toolchain.version, "2.28.1.0");
+}
+
 TEST_F(LocalToolchainTest, ANoteThatOthersCouldHaveWrittenIsNotBelieved) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  AddTwoPackages();
+  InstallTwo();
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
-  for (const auto& note : std::filesystem::directory_iterator(scratch_.Path("memory/versions"))) {
+  for (const auto& note : std::filesystem::directory_iterator(scratch_ / "memory/versions")) {
     std::filesystem::permissions(note.path(), std::filesystem::perms::all);
   }
   ASSERT_TRUE(FindLocalToolchain(search_).ok());
@@ -179,8 +188,7 @@ TEST_F(LocalToolchainTest, ANoteThatOthersCouldHaveWrittenIsNotBelieved) {
 }
 
 TEST_F(LocalToolchainTest, AMemoryThatCannotBeWrittenIsNoTrouble) {
-  scratch_.WriteProgram("venv/bin/neuronx-cc", kSpeakingCompiler);
-  AddTwoPackages();
+  InstallTwo();
   search_.memory_directories = {"/proc/no/such/place"};
   EXPECT_TRUE(FindLocalToolchain(search_).ok());
 }
@@ -196,13 +204,6 @@ TEST_F(LocalToolchainTest, ACompilerThatDoesNotSayItsVersionIsAnError) {
   const absl::Status status = FindLocalToolchain(search_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr("NeuronX Compiler version"));
-}
-
-TEST(ParseCompilerVersionTest, TakesTheVersionWithItsBuildHash) {
-  EXPECT_EQ(
-      ParseCompilerVersion("a warning\nNeuronX Compiler version 2.14.227.0+2d4f85be\n\nPython"),
-      "2.14.227.0+2d4f85be");
-  EXPECT_EQ(ParseCompilerVersion("Python version 3.10.12"), "");
 }
 
 }  // namespace

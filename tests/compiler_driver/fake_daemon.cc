@@ -43,7 +43,9 @@ void FakeDaemon::Stop() {
 v1::WorkerHello FakeDaemon::AwaitHello(int count) {
   absl::MutexLock lock(&mu_);
   const size_t wanted = static_cast<size_t>(count);
-  const auto there = [&] { return hellos_.size() >= wanted && stream_ != nullptr; };
+  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return hellos_.size() >= wanted && stream_ != nullptr;
+  };
   return Await(there) ? hellos_[wanted - 1] : v1::WorkerHello();
 }
 
@@ -98,7 +100,7 @@ void FakeDaemon::BreakStream() {
 
 bool FakeDaemon::AwaitReport(uint64_t token, Report& report) {
   absl::MutexLock lock(&mu_);
-  const auto there = [&] { return reports_.count(token) > 0; };
+  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return reports_.count(token) > 0; };
   if (!Await(there)) return false;
   report = reports_[token];
   return true;
@@ -106,19 +108,19 @@ bool FakeDaemon::AwaitReport(uint64_t token, Report& report) {
 
 bool FakeDaemon::AwaitLeaving() {
   absl::MutexLock lock(&mu_);
-  const auto there = [&] { return leaving_; };
+  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return leaving_; };
   return Await(there);
 }
 
 bool FakeDaemon::AwaitStreamEnd() {
   absl::MutexLock lock(&mu_);
-  const auto there = [&] { return stream_ == nullptr; };
+  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stream_ == nullptr; };
   return Await(there);
 }
 
 bool FakeDaemon::AwaitHeartbeat(uint64_t token, std::string line, uint64_t memory_at_least) {
   absl::MutexLock lock(&mu_);
-  const auto there = [&] {
+  const auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const auto found = progress_.find(token);
     return found != progress_.end() && found->second.last_log_line() == line &&
            found->second.memory_bytes() >= memory_at_least;

@@ -5,11 +5,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "compiler_driver/neuronx_cc.h"
+#include "absl/strings/str_replace.h"
 #include "compiler_driver/offered_toolchain.h"
 #include "compiler_driver/toolchain_table.h"
 #include "compiler_driver/xla_cpu.h"
 #include "tests/compiler_driver/test_directory.h"
+#include "tests/local_compiler/compiler_directory.h"
 
 namespace neffcache {
 namespace {
@@ -53,15 +54,6 @@ TEST_F(ToolchainTest, NeuronxCcVersionIncludesTheBuildHash) {
   EXPECT_EQ(*Make("neuronx-cc")->Probe(directory_.path(), {}), "2.27.5334.0+deadbeef");
 }
 
-TEST_F(ToolchainTest, VersionTextIsReadStrictly) {
-  EXPECT_EQ(*ParseNeuronxCcVersion("WARN x\nNeuronX Compiler version 2.8.0.25+a3ad0f342\r\n\n"
-                                   "NEFF version Dynamic\n"),
-            "2.8.0.25+a3ad0f342");
-  EXPECT_FALSE(ParseNeuronxCcVersion("").ok());
-  EXPECT_FALSE(ParseNeuronxCcVersion("NeuronX Compiler version \n").ok());
-  EXPECT_FALSE(ParseNeuronxCcVersion("NeuronX Compiler version unknown thing\n").ok());
-}
-
 TEST_F(ToolchainTest, NeuronxCcCommandIsTheDocumentedOne) {
   const std::string options[] = {"--model-type=transformer", "--target=trn1"};
   EXPECT_THAT(
@@ -87,64 +79,115 @@ TEST_F(ToolchainTest, MissingCompilerIsNotFound) {
   EXPECT_EQ(MakeToolchain("neuronx-cc", settings_).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(ToolchainTest, OurShimIsSkippedByMarkerByPlaceAndThroughLinks) {
-  WriteProgram(directory_ / "marked/neuronx-cc", "#!/bin/sh\n");
-  WriteFile(directory_ / "marked/.neffcache-shim", "");
-  WriteProgram(directory_ / "shim/neuronx-cc", "#!/bin/sh\n");
+TEST_F(ToolchainTest, OurShimIsNoCompiler) {
+  settings_.neuronx_cc = "";
+  settings_.path = absl::StrCat(directory_ / "shim", ":", directory_ / "real");
   fs::create_directory(directory_ / "bin");
-  fs::create_directory(directory_ / "linked");
-  fs::create_symlink(directory_ / "shim/neuronx-cc", directory_ / "linked/neuronx-cc");
-  fs::create_directory(directory_ / "linked2");
-  fs::create_symlink(directory_ / "marked/neuronx-cc", directory_ / "linked2/neuronx-cc");
-  WriteFile(directory_ / "data/neuronx-cc", "not executable");
+  WriteProgram(directory_ / "shim/neuronx-cc", "#!/bin/sh\n");
+  const absl::Status status = MakeToolchain("neuronx-cc", settings_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("name it with --neuronx-cc"));
   WriteProgram(directory_ / "real/neuronx-cc", "#!/bin/sh\n");
-  std::string path = ":relative";
-  for (const char* name : {"marked", "shim", "linked", "linked2", "data", "absent"}) {
-    absl::StrAppend(&path, ":", directory_ / name);
-  }
-  EXPECT_EQ(FindNeuronxCc(path, directory_ / "bin").status().code(), absl::StatusCode::kNotFound);
-  absl::StrAppend(&path, ":", directory_ / "real");
-  EXPECT_EQ(*FindNeuronxCc(path, directory_ / "bin"), directory_ / "real/neuronx-cc");
+  EXPECT_EQ(Make("neuronx-cc")->CommandFor({}).argv.front(), directory_ / "real/neuronx-cc");
 }
 
 TEST_F(ToolchainTest, StampChangesWhenPipReplacesTheCompiler) {
-  WriteProgram(directory_ / "venv/bin/neuronx-cc", "#!/bin/sh\n");
-  settings_.neuronx_cc = directory_ / "venv/bin/neuronx-cc";
+  const CompilerDirectory installed;
+  settings_.neuronx_cc = installed.InstallNeuronxCc("venv", "2.26");
   const std::unique_ptr<CompilerToolchain> compiler = Make("neuronx-cc");
   const std::string before = compiler->InstallationStamp();
+  EXPECT_NE(before, "");
   EXPECT_EQ(compiler->InstallationStamp(), before);
-  fs::create_directories(directory_ /
-                         "venv/lib/python3.10/site-packages/neuronx_cc-2.27.dist-info");
+  installed.InstallNeuronxCc("venv", "2.27");
   EXPECT_NE(compiler->InstallationStamp(), before);
-  fs::remove(directory_ / "venv/bin/neuronx-cc");
+  fs::remove(settings_.neuronx_cc);
   EXPECT_EQ(compiler->InstallationStamp(), "");
 }
 
+// The launcher as it is in the source tree, with a Python of the test's.
+std::string LauncherWith(const std::string& python) {
+  return absl::StrReplaceAll(ReadFile(NEFFCACHE_XLA_CPU_LAUNCHER),
+                             {{"@NEFFCACHE_DEFAULT_PYTHON@", python}});
+}
+
 TEST_F(ToolchainTest, StampChangesWithTheJaxOfTheLaunchersPython) {
-  settings_.xla_cpu = directory_ / "xla-cpu-compile";
-  const std::string venv = directory_ / "my-venv";
-  WriteProgram(settings_.xla_cpu,
-               absl::StrCat("#!/bin/sh\npython=${SOME_PYTHON:-", venv, "/bin/python}\n"));
+  const CompilerDirectory installed;
+  installed.Link("/bin/sh", "my venv/bin/python");
+  settings_.xla_cpu =
+      installed.WriteProgram("xla-cpu-compile", LauncherWith(installed / "my venv/bin/python"));
+  const std::unique_ptr<CompilerToolchain> compiler = Make("xla-cpu");
+  EXPECT_EQ(compiler->InstallationStamp(), "");  // Without jaxlib nothing tells.
+  installed.WriteMetadata("my venv", "jaxlib", "0.4.30");
+  const std::string before = compiler->InstallationStamp();
+  EXPECT_NE(before, "");
+  EXPECT_EQ(compiler->InstallationStamp(), before);
+  installed.WriteMetadata("my venv", "jaxlib", "0.4.30");
+  const std::string again = compiler->InstallationStamp();
+  EXPECT_NE(again, before);
+  installed.Write("xla_cpu_compile.py", "# another");
+  EXPECT_NE(compiler->InstallationStamp(), again);
+}
+
+TEST_F(ToolchainTest, StampIsOfThePythonThatTheEnvironmentNames) {
+  const CompilerDirectory installed;
+  for (const char* name : {"default", "named"}) {
+    installed.Link("/bin/sh", absl::StrCat(name, "/bin/python"));
+    installed.WriteMetadata(name, "jaxlib", "0.4.30");
+  }
+  settings_.xla_cpu =
+      installed.WriteProgram("xla-cpu-compile", LauncherWith(installed / "default/bin/python"));
+  settings_.environment.push_back("NEFFCACHE_XLA_CPU_PYTHON=" + installed / "named/bin/python");
   const std::unique_ptr<CompilerToolchain> compiler = Make("xla-cpu");
   const std::string before = compiler->InstallationStamp();
-  EXPECT_EQ(compiler->InstallationStamp(), before);
-  fs::create_directories(venv + "/lib/python3.11/site-packages/jaxlib-0.4.30.dist-info");
+  EXPECT_NE(before, "");
+  installed.WriteMetadata("named", "jaxlib", "0.5.0");
   EXPECT_NE(compiler->InstallationStamp(), before);
+  settings_.environment.back() = "NEFFCACHE_XLA_CPU_PYTHON=" + installed / "absent/bin/python";
+  EXPECT_EQ(Make("xla-cpu")->InstallationStamp(), "");
+}
+
+TEST_F(ToolchainTest, ALauncherOfAnotherKindHasNoStamp) {
+  const CompilerDirectory installed;
+  installed.WriteMetadata("venv", "jaxlib", "0.4.30");
+  settings_.xla_cpu = installed.WriteProgram(
+      "xla-cpu-compile",
+      absl::StrCat("#!/bin/sh\nexec ", installed / "venv/bin/python", " \"$SCRIPT\" \"$@\"\n"));
+  EXPECT_EQ(Make("xla-cpu")->InstallationStamp(), "");
+}
+
+TEST_F(ToolchainTest, WhatFilesDoNotTellIsAskedEachTime) {
+  const std::string answer = directory_ / "answer";
+  const auto say = [&](absl::string_view version) {
+    WriteFile(answer, absl::StrCat("NeuronX Compiler version ", version, "\n"));
+  };
+  settings_.neuronx_cc = directory_ / "wrapper";
+  WriteProgram(settings_.neuronx_cc, absl::StrCat("#!/bin/sh\nexec cat ", answer, "\n"));
+  say("2.1");
+  absl::StatusOr<std::unique_ptr<OfferedToolchain>> offered =
+      OfferedToolchain::Probe(Make("neuronx-cc"), directory_.path(), {});
+  ASSERT_TRUE(offered.ok()) << offered.status();
+  EXPECT_TRUE((*offered)->StillAsOffered("2.1", {}).ok());
+  say("2.2");
+  EXPECT_EQ((*offered)->StillAsOffered("2.1", {}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*offered)->version(), "2.2");
 }
 
 TEST_F(ToolchainTest, UpgradeUnderARunningWorkerIsNoticed) {
-  const auto install = [&](absl::string_view version) {
-    const std::string path = directory_ / "upgraded/neuronx-cc";
-    fs::remove(path);
-    WriteProgram(path, absl::StrCat("#!/bin/sh\necho NeuronX Compiler version ", version, "\n"));
+  const CompilerDirectory installed;
+  const std::string journal = directory_ / "asked";
+  const auto install = [&](const std::string& version) {
+    fs::remove_all(installed / "venv");
+    return installed.InstallNeuronxCc(
+        "venv", version,
+        absl::StrCat("echo asked >> ", journal, "\necho NeuronX Compiler version ", version, "\n"));
   };
-  install("2.1");
-  settings_.neuronx_cc = directory_ / "upgraded/neuronx-cc";
+  settings_.neuronx_cc = install("2.1");
   absl::StatusOr<std::unique_ptr<OfferedToolchain>> offered =
       OfferedToolchain::Probe(Make("neuronx-cc"), directory_.path(), {});
   ASSERT_TRUE(offered.ok()) << offered.status();
   EXPECT_EQ((*offered)->version(), "2.1");
   EXPECT_TRUE((*offered)->StillAsOffered("2.1", {}).ok());
+  EXPECT_EQ(ReadFile(journal), "asked\n");  // Once: the files have not changed.
 
   install("2.22");
   const absl::Status changed = (*offered)->StillAsOffered("2.1", {});
@@ -153,7 +196,7 @@ TEST_F(ToolchainTest, UpgradeUnderARunningWorkerIsNoticed) {
   EXPECT_EQ((*offered)->version(), "2.22");
   EXPECT_TRUE((*offered)->StillAsOffered("2.22", {}).ok());
 
-  fs::remove(directory_ / "upgraded/neuronx-cc");
+  fs::remove(settings_.neuronx_cc);
   EXPECT_EQ((*offered)->StillAsOffered("2.22", {}).code(), absl::StatusCode::kUnavailable);
 }
 

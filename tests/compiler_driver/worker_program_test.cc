@@ -48,6 +48,12 @@ TEST_F(WorkerProgramTest, MistakesInFlagsAreUsageErrorsInOneLine) {
   result = Run({"--idle-exit", "soon"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.log, HasSubstr("--idle-exit \"soon\""));
+  // All at once.
+  result = Run({"--toolchain", "gcc,nope", "--idle-exit", "soon", "--memory", "0"});
+  EXPECT_EQ(result.exit_code, 2);
+  for (const char* mistake : {"\"gcc\"", "\"nope\"", "--idle-exit \"soon\"", "--memory is 0"}) {
+    EXPECT_THAT(result.log, HasSubstr(mistake));
+  }
   EXPECT_EQ(Run({"--bogus"}).exit_code, 2);
   EXPECT_EQ(Run({"--slots", "0"}).exit_code, 2);
   EXPECT_EQ(Run({"--parent-pid", "1"}).exit_code, 2);

@@ -70,3 +70,25 @@ def test_index_that_was_lost_is_rebuilt(fake_cluster, graph, stored):
     fake_cluster.start_daemon()
     [entry] = fake_cluster.json("lookup", *NEURON, graph)["results"]
     assert entry["artifact"]["digest"] == stored.name
+
+
+def test_daemon_with_a_damaged_index_says_what_to_do_and_that_helps(fake_cluster, compiler, graph, stored):
+    fake_cluster.stop_daemon()
+    (fake_cluster.data / "db" / "CURRENT").unlink()
+    command = [BIN / "neffcached", "--data-dir", fake_cluster.data, "--listen", "127.0.0.1:0", "--workers", "0"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 1
+    [sentence] = refused.stderr.splitlines()
+    assert f"{fake_cluster.data}/db: it is damaged" in sentence
+    advice = f"neffcached --rebuild-index --data-dir {fake_cluster.data}"
+    assert sentence.endswith(advice)
+
+    rebuilt = subprocess.run([BIN / advice.split()[0], *advice.split()[1:]], capture_output=True, text=True, timeout=60)
+    assert rebuilt.returncode == 0, rebuilt.stderr
+    assert rebuilt.stdout == "taken_up=1 known=0 damaged=0\n"
+    fake_cluster.start_daemon()
+    output = fake_cluster.directory / "out"
+    fake_cluster.wait_for_toolchain("neuronx-cc")
+    fake_cluster.ok("fetch", *NEURON, graph, "-o", output)
+    assert hashlib.sha256(output.read_bytes()).hexdigest() == stored.name
+    assert len(compiler.compiles()) == 1

@@ -63,7 +63,7 @@ def test_queue_survives_the_daemon(fake_cluster, compiler, graph):
     eventually(lambda: fake_cluster.stats()["compiles_queued"] == 2, "both compiles are queued")
     fake_cluster.kill_daemon()
     for process in waiting:
-        assert process.wait().status == 3
+        process.kill()
     fake_cluster.start_daemon()
     assert fake_cluster.stats()["compiles_queued"] == 2
     start_worker(fake_cluster)
@@ -75,20 +75,24 @@ def test_queue_survives_the_daemon(fake_cluster, compiler, graph):
 def test_daemon_killed_during_the_compile(fake_cluster, compiler, graph):
     compiler.hold()
     start_worker(fake_cluster)
-    waiting = fake_cluster.start("precompile", *NEURON, graph)
+    waiting = fake_cluster.start("--json", "precompile", *NEURON, graph)
+    impatient = [fake_cluster.start("--reconnect", "0", "precompile", *NEURON, graph) for _ in range(2)]
     compiler.wait_for_compiles(1)
+    eventually(lambda: fake_cluster.stats()["compiles_joined"] == 2, "all wait")
     fake_cluster.kill_daemon()
-    assert waiting.wait().status == 3
+    for process in impatient:
+        assert process.wait().status == 3
     compiler.release()
-    fake_cluster.start_daemon()
-    fake_cluster.wait_for_toolchain("neuronx-cc")  # The worker has come back by itself.
-    fake_cluster.ok("precompile", *NEURON, graph)
+    fake_cluster.start_daemon()  # The worker comes back by itself, and so does who waits.
+    ended = waiting.wait()
+    assert ended.status == 0, ended.err
+    assert ended.json["graphs"][0]["state"] == "compiled"
     check_store(fake_cluster, [graph])
 
 
 @pytest.mark.parametrize("compiler", [4096], indirect=True)
 def test_daemon_stopped_during_the_compile(fake_cluster, compiler, graph):
-    """SIGTERM: the worker comes back by itself, and what is not done is compiled though nobody asks again."""
+    """SIGTERM: what runs is finished and stored, what waits is compiled after the restart; each of them once."""
     other = hlo.add_constant(fake_cluster.directory / "other.pb", 2.0)
     compiler.hold()
     start_worker(fake_cluster)
@@ -96,12 +100,39 @@ def test_daemon_stopped_during_the_compile(fake_cluster, compiler, graph):
     compiler.wait_for_compiles(1)
     eventually(lambda: fake_cluster.stats()["compiles_queued"] == 1, "the other compile is queued")
     os.kill(fake_cluster.daemon.pid, signal.SIGTERM)
-    assert waiting.wait().status == 3
+    eventually(lambda: "event=draining" in fake_cluster.daemon.log.read_text(), "the daemon drains")
     compiler.release()
-    fake_cluster.stop_daemon()
+    ended = fake_cluster.daemon.wait()
+    assert ended.status == 0
+    assert "event=drained complete=true" in ended.err
     fake_cluster.start_daemon()
+    ended = waiting.wait()
+    assert ended.status == 0, ended.err
     eventually(lambda: len(fake_cluster.json("ls", "entries")["entries"]) == 2, "the queue is worked off")
     check_store(fake_cluster, [graph, other])
+    assert len(compiler.compiles()) == 2
+
+
+@pytest.mark.parametrize("compiler", [4096], indirect=True)
+@pytest.mark.parametrize("signals, flags", [(1, ("--drain-timeout", "1s")), (2, ("--drain-timeout", "1h"))],
+                         ids=["time-out", "second signal"])
+def test_draining_ends_though_a_compile_does_not(tmp_path, compiler, graph, signals, flags):
+    compiler.hold()
+    with Cluster(tmp_path, embedded_workers=1, env=compiler.environment(), daemon_flags=flags) as cluster:
+        cluster.wait_for_toolchain("neuronx-cc")
+        waiting = cluster.start("precompile", *NEURON, graph)
+        [started] = compiler.wait_for_compiles(1)
+        for number in range(signals):
+            os.kill(cluster.daemon.pid, signal.SIGTERM)
+            eventually(lambda: "event=draining" in cluster.daemon.log.read_text(), "the daemon drains")
+        assert cluster.daemon.wait().status == 0
+        eventually(lambda: not is_alive(started["pid"]), "the compiler has ended with the daemon")
+        compiler.release()
+        cluster.start_daemon()
+        eventually(lambda: cluster.json("ls", "entries").get("entries"), "the compile is taken up")
+        assert waiting.wait().status == 0
+        assert len(compiler.compiles()) == 2
+        check_store(cluster, [graph])
 
 
 def test_daemon_killed_after_the_compile(fake_cluster, compiler, graph):
@@ -121,7 +152,7 @@ def test_daemon_killed_while_compiles_commit(fake_cluster, compiler):
     fake_cluster.start_worker("neuronx-cc", slots=2)
     fake_cluster.wait_for_toolchain("neuronx-cc")
     for done in (2, 5, 8):
-        waiting = fake_cluster.start("precompile", *NEURON, *graphs)
+        waiting = fake_cluster.start("--reconnect", "0", "precompile", *NEURON, *graphs)
         eventually(lambda: not waiting.running or len(compiler.compiles()) > done, "compiles are on their way")
         before = {entry["key"] for entry in fake_cluster.json("ls", "entries")["entries"]}
         fake_cluster.kill_daemon()
@@ -176,10 +207,9 @@ def test_embedded_worker_is_replaced_and_ends_with_its_daemon(tmp_path, compiler
         [started] = compiler.wait_for_compiles(1)
         cluster.kill_daemon()
         eventually(lambda: not is_alive(started["pid"]), "the compiler has ended with the daemon")
-        assert waiting.wait().status == 3
         compiler.release()
         cluster.start_daemon()
-        cluster.ok("precompile", *NEURON, graph)
+        assert waiting.wait().status == 0
         check_store(cluster, [graph])
 
 

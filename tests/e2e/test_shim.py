@@ -113,7 +113,33 @@ def test_daemon_away_the_real_compiler_runs_and_one_line_says_so(trainer, compil
     assert compiler.compiles()[0]["cwd"] == str(trainer.directory)
 
 
-def test_daemon_killed_while_the_shim_waits(trainer, compiler, cluster_with_worker, graph):
+def test_restart_of_the_daemon_is_waited_out_by_all_who_wait(tmp_path, compiler, cluster_with_worker, graph):
+    """A job with 16 shims and a precompile on one slow compile: none gives up, and none compiles for itself."""
+    compiler.hold()
+    environment = compiler.shim_environment(NEFFCACHE_DAEMON=cluster_with_worker.address)
+    trainers = [Trainer(tmp_path / f"rank-{rank}", environment) for rank in range(16)]
+    shims = [trainer.start(*trainer.command(graph)) for trainer in trainers]
+    precompile = cluster_with_worker.start("precompile", "--toolchain", "neuronx-cc", graph, "--", "--framework=XLA",
+                                           "--target=trn1")
+    compiler.wait_for_compiles(1)
+    eventually(lambda: cluster_with_worker.stats()["compiles_joined"] == 16, "all wait for one compile")
+    cluster_with_worker.kill_daemon()
+    compiler.release()
+    cluster_with_worker.start_daemon()
+    for trainer, shim in zip(trainers, shims):
+        ended = shim.wait()
+        assert ended.status == 0, ended.err
+        assert is_neff(trainer.output)
+        assert ended.err.count("\n") == 1 and "has gone away" in ended.err
+    assert precompile.wait().status == 0
+    assert len({trainer.output.read_bytes() for trainer in trainers}) == 1, "all load the same artifact"
+    compiles = compiler.compiles()
+    assert len(compiles) <= 2
+    assert not [each for each in compiles if "rank-" in each["cwd"]], "a shim compiled for itself"
+
+
+def test_daemon_that_stays_away_leaves_the_shim_to_compile(trainer, compiler, cluster_with_worker, graph):
+    trainer.environment["NEFFCACHE_RECONNECT"] = "1s"
     compiler.hold()
     shim = trainer.start(*trainer.command(graph))
     compiler.wait_for_compiles(1)

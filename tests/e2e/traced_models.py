@@ -16,6 +16,7 @@ ROWS = np.ones((8, 16), np.float32)
 SQUARE = np.full((16, 16), 0.5, np.float32)
 IMAGES = np.ones((2, 8, 8, 3), np.float32)
 KERNEL = np.ones((3, 3, 3, 4), np.float32)
+TOKENS = np.arange(6) % 4
 
 
 @functools.partial(jax.jit, static_argnums=1)  # A computation of its own, named after the function.
@@ -79,6 +80,70 @@ def drop(x):
     return jnp.where(jax.random.bernoulli(jax.random.key(5), 0.9, x.shape), x, 0.0)
 
 
+def attend(queries, keys, values):
+    scores = jnp.einsum("qd,kd->qk", queries, keys) / queries.shape[-1] ** 0.5
+    causal = jnp.tril(jnp.ones(scores.shape, bool))
+    return jax.nn.softmax(jnp.where(causal, scores, -jnp.inf)) @ values
+
+
+def attend_gradient(queries, keys, values):
+    def loss(*inputs):
+        return attend(*inputs).sum()
+
+    return jax.grad(loss, argnums=(0, 1, 2))(queries, keys, values)
+
+
+def decode(cache, row, position):
+    cache = jax.lax.dynamic_update_slice(cache, row[None], (position, 0))
+    return cache, attend(cache, cache, cache)[position]
+
+
+def embed(table, tokens):
+    return table[tokens]
+
+
+def embed_gradient(table, tokens):
+    def loss(table):
+        return jnp.square(embed(table, tokens)).sum()
+
+    return jax.grad(loss)(table)
+
+
+def route(x, experts):
+    weights, chosen = jax.lax.top_k(jax.nn.softmax(x[:, :2]), 1)
+    return weights * jnp.einsum("bd,bde->be", x, experts[chosen[:, 0]])
+
+
+def pool(images):
+    return jax.lax.reduce_window(images, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
+def convolve_gradient(images, kernel):
+    def loss(kernel):
+        return convolve(images, kernel).sum()
+
+    return jax.grad(loss)(kernel)
+
+
+def quantized_product(x, weights):
+    product = jax.lax.dot(x.astype(np.int8), weights.astype(np.int8), preferred_element_type=jnp.int32)
+    return product.astype(jnp.float32) * 0.125
+
+
+def solve(x):
+    return jax.scipy.linalg.solve_triangular(jnp.linalg.cholesky(x @ x.T + jnp.eye(16)), x)
+
+
+def spectrum(x):
+    return jnp.abs(jnp.fft.rfft(x))
+
+
+def momentum_step(x, weights, velocity):
+    gradient = jax.grad(lambda weights: jnp.square(x @ weights).mean())(weights)
+    velocity = 0.9 * velocity + gradient
+    return weights - 0.01 * velocity, velocity
+
+
 MODELS = {
     "mlp-forward": (perceptron, ROWS, SQUARE),
     "mlp-forward-other-constant": (loose_perceptron, ROWS, SQUARE),
@@ -91,6 +156,18 @@ MODELS = {
     "branch": (choose, ROWS),
     "sorting": (rank, ROWS),
     "dropout": (drop, ROWS),
+    "attention": (attend, SQUARE, SQUARE, SQUARE),
+    "attention-backward": (attend_gradient, SQUARE, SQUARE, SQUARE),
+    "decoder": (decode, SQUARE, SQUARE[0], 3),
+    "embedding": (embed, SQUARE, TOKENS),
+    "embedding-backward": (embed_gradient, SQUARE, TOKENS),
+    "experts": (route, ROWS, np.stack([SQUARE, SQUARE])),
+    "pooling": (pool, IMAGES),
+    "image-filter-backward": (convolve_gradient, IMAGES, KERNEL),
+    "int8-matmul": (quantized_product, ROWS, SQUARE),
+    "cholesky": (solve, SQUARE),
+    "fourier": (spectrum, ROWS),
+    "sgd": (momentum_step, ROWS, SQUARE, SQUARE),
 }
 
 

@@ -11,6 +11,7 @@
 #include "graph/explain/sequence_match.h"
 #include "graph/graph_form.h"
 #include "tests/graph/full_module.h"
+#include "tests/graph/hlo_builder.h"
 #include "tests/graph/known_graphs.h"
 #include "tests/graph/rewriting.h"
 

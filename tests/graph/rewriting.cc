@@ -11,7 +11,7 @@
 namespace neffcache {
 namespace {
 
-// Field numbers of graph/hlo_schema.cc that are rewritten here.
+// Field numbers of graph/schema/ that are rewritten here.
 constexpr uint32_t kName = 1, kEntryName = 2, kComputations = 3, kModuleId = 5, kEntryId = 6,
                    kSchedule = 7, kStackFrames = 17;
 constexpr uint32_t kInstructions = 2, kComputationId = 5, kRootId = 6;

@@ -6,6 +6,7 @@
 #include "graph/graph_form.h"
 #include "tests/graph/hlo_builder.h"
 #include "tests/graph/known_graphs.h"
+#include "tests/graph/random_module.h"
 
 namespace neffcache {
 namespace {
@@ -87,6 +88,15 @@ Fingerprint FingerprintOf(const std::string& bytes, GraphOrder order = GraphOrde
   return identity.fingerprint;
 }
 
+void RewriteEverything(ProtoMessage& module, std::mt19937_64& random) {
+  RenameEverything(module, random);
+  ReplaceMetadata(module, random);
+  ShuffleInstructions(module, random);
+  ShuffleComputations(module, random);
+  ShuffleSets(module, random);
+  Renumber(module, kSchemes[random() % 3], random);
+}
+
 class RewritingTest : public ::testing::Test {
  protected:
   // Applies a random rewriting some times to each source; the fingerprint must stay.
@@ -158,12 +168,7 @@ TEST_F(RewritingTest, SpellingOnTheWireDoesNotMatter) {
 TEST_F(RewritingTest, AllTogetherDoNotMatter) {
   const WireStyle style = {true, true, true, true, true};
   ExpectSame(3, [&](ProtoMessage& module) {
-    RenameEverything(module, random_);
-    ReplaceMetadata(module, random_);
-    ShuffleInstructions(module, random_);
-    ShuffleComputations(module, random_);
-    ShuffleSets(module, random_);
-    Renumber(module, kSchemes[random_() % 3], random_);
+    RewriteEverything(module, random_);
     return Serialize(module, style, random_);
   });
 }
@@ -198,6 +203,26 @@ TEST_F(RewritingTest, TiesAreBrokenByStructure) {
     ShuffleInstructions(module, random_);
     ShuffleComputations(module, random_);
     ASSERT_EQ(FingerprintOf(Serialize(module)).digest.Hex(), expected.digest.Hex()) << round;
+  }
+}
+
+class RandomRewritingTest : public ::testing::TestWithParam<uint64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomRewritingTest, ::testing::Range<uint64_t>(0, 4));
+
+// Ten thousand in all, of modules that are drawn as well.
+TEST_P(RandomRewritingTest, NeverMisses) {
+  std::mt19937_64 random(GetParam() + 20261201);
+  const WireStyle style = {true, true, true, true, true};
+  for (int drawn = 0; drawn < 500; ++drawn) {
+    const ProtoMessage original = RandomModule(random);
+    const Fingerprint expected = FingerprintOf(Serialize(original));
+    for (int round = 0; round < 5; ++round) {
+      ProtoMessage module = original;
+      RewriteEverything(module, random);
+      ASSERT_EQ(FingerprintOf(Serialize(module, style, random)).digest.Hex(), expected.digest.Hex())
+          << "seed " << GetParam() << ", module " << drawn << ", round " << round;
+    }
   }
 }
 

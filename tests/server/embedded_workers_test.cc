@@ -12,6 +12,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -138,6 +139,21 @@ TEST_F(EmbeddedWorkersTest, AWorkersSignalsAreNotThoseTheDaemonBlocks) {
   EXPECT_LT(absl::Now() - stopping, absl::Seconds(30));
   EXPECT_NE(kill(pid, 0), 0);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST_F(EmbeddedWorkersTest, ARetiredWorkerIsNotStartedAgain) {
+  Start(Report("started") + "read line < " + fifo_ + ".go\n" + Report("ending"));
+  ASSERT_EQ(mkfifo((fifo_ + ".go").c_str(), 0600), 0);
+  EXPECT_EQ(NextReport(), "started");
+  workers_->Retire();
+  std::ofstream(fifo_ + ".go") << "go" << std::endl;
+  EXPECT_EQ(NextReport(), "ending");
+  const absl::Time deadline = absl::Now() + absl::Seconds(20);
+  while (!workers_->pids().empty() && absl::Now() < deadline) std::this_thread::yield();
+  EXPECT_THAT(workers_->pids(), SizeIs(0));
+  // Longer than the pause after which another would be there.
+  pollfd readable = {.fd = reports_.get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&readable, 1, 100), 0);
 }
 
 TEST_F(EmbeddedWorkersTest, AMissingProgramIsNotFound) {

@@ -58,6 +58,7 @@ TEST_F(FlagsTest, DefaultsServeLoopbackWithOneWorker) {
   EXPECT_EQ(config.inline_limit_bytes, uint64_t{1} << 20);
   EXPECT_EQ(config.failure_ttl, absl::Hours(24));
   EXPECT_EQ(config.heartbeat_interval, absl::Seconds(5));
+  EXPECT_EQ(config.drain_timeout, absl::Seconds(20));
 }
 
 TEST_F(FlagsTest, SizesAndDurationsHaveUnits) {
@@ -73,14 +74,18 @@ TEST_F(FlagsTest, SizesAndDurationsHaveUnits) {
 
 TEST_F(FlagsTest, AllMistakesAreReportedAtOnce) {
   EXPECT_EQ(ExitOf({"--listen=here", "--workers=-1", "--worker-memory=lots", "--inline-limit=2MiB",
-                    "--failure-ttl=soon", "--heartbeat-interval=1ms", "--log-level=loud"}),
+                    "--failure-ttl=soon", "--heartbeat-interval=1ms", "--log-level=loud",
+                    "--worker-toolchain=nope", "--drain-timeout=later"}),
             2);
   EXPECT_THAT(
       stderr_,
       AllOf(HasSubstr("--data-dir: is required"), HasSubstr("--listen: \"here\""),
             HasSubstr("--workers: \"-1\""), HasSubstr("--worker-memory: \"lots\""),
             HasSubstr("--inline-limit: \"2MiB\""), HasSubstr("--failure-ttl: \"soon\""),
-            HasSubstr("--heartbeat-interval: \"1ms\""), HasSubstr("--log-level: \"loud\"")));
+            HasSubstr("--heartbeat-interval: \"1ms\""), HasSubstr("--log-level: \"loud\""),
+            HasSubstr("--worker-toolchain: unknown toolchain \"nope\"; known are neuronx-cc, "
+                      "xla-cpu"),
+            HasSubstr("--drain-timeout: \"later\"")));
 }
 
 TEST_F(FlagsTest, WithoutTlsOtherMachinesAreServedOnRequestOnly) {
@@ -121,6 +126,19 @@ TEST_F(FlagsTest, TheConfigFileGivesWhatTheCommandLineDoesNot) {
   config = ConfigOf({});
   unsetenv("NEFFCACHE_CONFIG");
   EXPECT_EQ(config.workers, 3u);
+}
+
+TEST_F(FlagsTest, TheSectionsOfTheOtherProgramsAreNotRead) {
+  const std::string path = WriteConfig(
+      "inline-limit=\"64KiB\"\n[neffcache]\ndaemon=\"cache:7433\"\n[neffcached]\n"
+      "data-dir=\"/d\"\nworkers=3\n[neffcache-worker]\nslots=8\nworkers=9\n");
+  const DaemonConfig config = ConfigOf({"--config", path.c_str()});
+  EXPECT_EQ(config.data_dir, "/d");
+  EXPECT_EQ(config.workers, 3u);
+  EXPECT_EQ(config.inline_limit_bytes, 64u << 10);
+  const std::string wrong = WriteConfig("[neffcached]\ndata-dir=\"/d\"\nwrokers=3\n");
+  EXPECT_EQ(ExitOf({"--config", wrong.c_str()}), 2);
+  EXPECT_THAT(stderr_, HasSubstr("wrokers"));
 }
 
 TEST_F(FlagsTest, AMistypedConfigKeyIsAnError) {

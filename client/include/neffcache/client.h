@@ -28,6 +28,8 @@ struct ClientOptions {
   absl::Duration connect_timeout = absl::Seconds(5);
   // A download or a wait in which nothing arrives for this long is broken off (DEADLINE_EXCEEDED).
   absl::Duration stall_timeout = absl::Seconds(30);
+  // For how long a daemon that went away while a compile was waited for is tried again. Zero: not.
+  absl::Duration reconnect_timeout = absl::Seconds(30);
   // What this client calls itself in the daemon's lists; empty: "host:pid".
   std::string name;
 };
@@ -67,7 +69,8 @@ struct CompileFailure {
   std::string message;
   int exit_code = -1;
   int signal = 0;
-  std::string log_tail;
+  std::string log_tail;     // The end of what the compiler printed.
+  bool log_is_cut = false;  // There was more: see Client::ReadLog().
   std::string worker;
   uint32_t attempts = 0;
   bool remembered = false;  // Replayed, or will be.
@@ -79,20 +82,22 @@ struct KeyState {
   ArtifactName artifact;        // When ready.
   CompileFailure failure;       // When failed.
   absl::Duration compile_time;  // Of the compile that made it; zero when unknown.
+  std::string log_digest;       // Names the kept log of the compiler; empty: none is kept.
   absl::optional<std::string>
       inline_artifact;  // The bytes, when they came with the answer (already verified).
 };
 
 // What is shown while waiting.
 struct CompileProgress {
-  enum class Phase { kUploading, kQueued, kRunning };
+  enum class Phase { kUploading, kQueued, kRunning, kReconnecting };
   Phase phase = Phase::kQueued;
+  std::string key;
   uint32_t position = 0;
-  absl::Duration elapsed;
-  absl::Duration expected;  // Zero when unknown.
+  absl::Duration elapsed;   // Of the phase.
+  absl::Duration expected;  // Zero when unknown; when reconnecting, what it gives up after.
   uint64_t memory_bytes = 0;
   std::string worker;
-  std::string detail;  // The compiler's last log line, or why it is not its turn.
+  std::string detail;  // The compiler's last log line, why it is not its turn, or what broke.
 };
 
 struct CompileOutcome {
@@ -129,9 +134,11 @@ struct BundleEntry {
 // decompression bomb).
 absl::StatusOr<CompileIdentity> Identify(const CompileSpec& spec);
 
-// A connection to one daemon. Thread-safe. Every call has a deadline; none retries by itself,
-// except Fetch, which resumes where it stopped. Errors: UNAVAILABLE or DEADLINE_EXCEEDED mean
-// "compile for yourself". Not to be used across fork(): gRPC is not.
+// A connection to one daemon. Thread-safe. Every call has a deadline. A daemon that cannot be
+// reached at first is UNAVAILABLE at once. One that goes away later, as for a restart, is waited
+// for by two calls: Fetch resumes where it stopped, and GetOrCompile asks anew for
+// `reconnect_timeout`, for the daemon's queue outlives it. Errors: UNAVAILABLE or DEADLINE_EXCEEDED
+// mean "compile for yourself". Not to be used across fork(): gRPC is not.
 class Client {
  public:
   // Does not connect yet. INVALID_ARGUMENT: the address is malformed.
@@ -151,6 +158,9 @@ class Client {
   // renamed; a stall or break resumes where it stopped. On error nothing is left at `path`.
   // DATA_LOSS: the bytes do not have the digest.
   virtual absl::Status Fetch(const ArtifactName& artifact, const std::string& path) = 0;
+
+  // All that is kept of what the compiler printed for a key. NOT_FOUND: nothing is.
+  virtual absl::StatusOr<std::string> ReadLog(const std::string& key) = 0;
 
   // Puts what an outcome holds at `path`: the inline bytes or a Fetch.
   virtual absl::Status Save(const CompileOutcome& outcome, const std::string& path) = 0;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/shim/scratch_directory.h"
 
 namespace neffcache::shim {
@@ -19,6 +20,7 @@ class ScriptedClient : public Client {
  public:
   std::function<absl::StatusOr<CompileOutcome>(const CompileSpec&, const WaitOptions&)> compile;
   std::function<absl::Status(const CompileOutcome&, const std::string&)> save;
+  std::string log;  // Empty: cannot be had.
 
   absl::StatusOr<CompileOutcome> GetOrCompile(const CompileSpec& spec,
                                               const WaitOptions& options) override {
@@ -26,6 +28,10 @@ class ScriptedClient : public Client {
   }
   absl::Status Save(const CompileOutcome& outcome, const std::string& path) override {
     return save(outcome, path);
+  }
+  absl::StatusOr<std::string> ReadLog(const std::string& key) override {
+    if (log.empty()) return absl::UnavailableError("the daemon has gone");
+    return absl::StrCat(log, " of ", key);
   }
   absl::StatusOr<std::vector<KeyState>> Lookup(absl::Span<const std::string>,
                                                absl::string_view) override {
@@ -74,6 +80,7 @@ class CachedCompileTest : public ::testing::Test {
 
   Ending Fail(CompileFailure failure) {
     CompileOutcome outcome;
+    outcome.key = "feed";
     outcome.failure = std::move(failure);
     outcome_ = outcome;
     return CompileThroughCache(client_, options_);
@@ -153,6 +160,19 @@ TEST_F(CachedCompileTest, ADeterministicFailureIsRepeated) {
   EXPECT_EQ(repeated.exit_code, 3);
   EXPECT_EQ(repeated.signal, 0);
   EXPECT_EQ(repeated.output, "ERROR NCC_EARG002: unknown flag\n");
+}
+
+TEST_F(CachedCompileTest, AFailureWhoseLogIsCutIsRepeatedWithTheKeptOne) {
+  CompileFailure failure;
+  failure.failure_class = "deterministic";
+  failure.log_tail = "the end\n";
+  failure.log_is_cut = true;
+  EXPECT_EQ(WithoutOutput<RepeatedFailure>(Fail(failure)).output, "the end\n")
+      << "better than nothing when it cannot be had";
+  client_.log = "the whole log";
+  EXPECT_EQ(WithoutOutput<RepeatedFailure>(Fail(failure)).output, "the whole log of feed\n");
+  failure.log_is_cut = false;
+  EXPECT_EQ(WithoutOutput<RepeatedFailure>(Fail(failure)).output, "the end\n");
 }
 
 TEST_F(CachedCompileTest, ARememberedFailureIsRepeatedWhateverItsClass) {

@@ -35,6 +35,31 @@ TEST_F(CompilerProgressTest, WaitingDrawsADotEveryTenSecondsHoweverOftenItIsTold
   EXPECT_STREQ(text_, "...\nCompiler status PASS\n");
 }
 
+TEST_F(CompilerProgressTest, AFailureShowsTheCompilersDotsUnlessARowIsThereAlready) {
+  progress_.Fail("...\n");
+  progress_.Tick(now_ + absl::Seconds(10));
+  progress_.Fail("..\n");
+  EXPECT_STREQ(text_, "...\n.\n");
+}
+
+TEST(SplitStreamsTest, DotsAndTheClosingLineAreOfStandardOutput) {
+  const CompilerStreams streams = SplitStreams(
+      "..[ERROR] [NCC_EVRF007] not supported...\n"
+      "Subcommand returned with exitcode=70\n"
+      "...\n"
+      "Compiler status FAIL\n");
+  EXPECT_EQ(streams.out, ".....\nCompiler status FAIL\n");
+  EXPECT_EQ(streams.err,
+            "[ERROR] [NCC_EVRF007] not supported...\nSubcommand returned with exitcode=70\n");
+}
+
+TEST(SplitStreamsTest, EmptyLinesStayWithTheirText) {
+  EXPECT_EQ(SplitStreams("a\n\nb").err, "a\n\nb");
+  EXPECT_EQ(SplitStreams("..").out, "..");
+  EXPECT_EQ(SplitStreams("../pass.py: line 3\n").err, "../pass.py: line 3\n");
+  EXPECT_EQ(SplitStreams("").err, "");
+}
+
 TEST(CompilerLogTest, LogLinesHaveTheCompilersForm) {
   const absl::Time time =
       absl::FromCivil(absl::CivilSecond(2023, 12, 29, 15, 18, 0), absl::LocalTimeZone()) +

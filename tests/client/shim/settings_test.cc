@@ -21,6 +21,7 @@ TEST(SettingsTest, AnEmptyEnvironmentGivesTheDefaults) {
   EXPECT_FALSE(settings.verbose);
   EXPECT_EQ(settings.daemon, "127.0.0.1:7433");
   EXPECT_EQ(settings.wait, absl::Hours(2));
+  EXPECT_EQ(settings.reconnect, absl::Seconds(30));
   EXPECT_EQ(settings.depth, 0);
   EXPECT_EQ(settings.complaint, "");
 }
@@ -31,6 +32,7 @@ TEST(SettingsTest, EveryVariableIsFollowed) {
                                   {"NEFFCACHE_DAEMON", "cache:1"},
                                   {"NEFFCACHE_BUNDLE", "bert"},
                                   {"NEFFCACHE_WAIT", "90s"},
+                                  {"NEFFCACHE_RECONNECT", "0"},
                                   {"NEFFCACHE_TOOLCHAIN_VERSION", "2.27.1"},
                                   {"NEFFCACHE_SHIM_DEPTH", "2"}});
   EXPECT_TRUE(settings.disabled);
@@ -38,6 +40,7 @@ TEST(SettingsTest, EveryVariableIsFollowed) {
   EXPECT_EQ(settings.daemon, "cache:1");
   EXPECT_EQ(settings.bundle, "bert");
   EXPECT_EQ(settings.wait, absl::Seconds(90));
+  EXPECT_EQ(settings.reconnect, absl::ZeroDuration());
   EXPECT_EQ(settings.toolchain_version, "2.27.1");
   EXPECT_EQ(settings.depth, 2);
 }

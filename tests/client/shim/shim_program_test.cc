@@ -233,6 +233,7 @@ TEST_F(ShimProgramTest, WithTheDaemonGoneInTheMiddleTheCompilerRuns) {
         return grpc::Status::CANCELLED;
       });
   Connect(daemon);
+  environment_["NEFFCACHE_RECONNECT"] = "0";
   ChildProgram shim = Start(kCompile);
   ASSERT_TRUE(waiting.WaitForNotificationWithTimeout(kPatience));
   daemon.Stop();
@@ -266,13 +267,13 @@ TEST_F(ShimProgramTest, ADeterministicFailureIsRepeatedWithItsExitCodeAndOutput)
   v1::Failure failure;
   failure.set_failure_class(v1::FAILURE_CLASS_DETERMINISTIC);
   failure.set_exit_code(70);
-  failure.set_log_tail("ERROR: NCC_EVRF001: no such operator\n");
+  failure.set_log_tail("..ERROR: NCC_EVRF001: no such operator\n");
   const ScriptedDaemon daemon(Fail(failure));
   Connect(daemon);
   const ProgramResult result = Compile();
   EXPECT_EQ(result.exit_code, 70);
   EXPECT_EQ(result.err, "ERROR: NCC_EVRF001: no such operator\n");
-  EXPECT_THAT(result.out, Not(HasSubstr("PASS")));
+  EXPECT_EQ(result.out, "..");
   EXPECT_THAT(WorkNames(), UnorderedElementsAre("g.hlo_module.pb", "log-neuron-cc.txt"));
   EXPECT_THAT(Calls(), IsEmpty());
 }

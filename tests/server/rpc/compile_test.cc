@@ -18,7 +18,7 @@ class CompileTest : public ServerTest {
   }
   static v1::CompileRequest Start(const KeyMaterial& material) {
     v1::CompileRequest request;
-    *request.mutable_start()->mutable_material() = ToWire(material);
+    *request.mutable_start()->mutable_material() = ToMessage(material);
     return request;
   }
   static v1::CompileRequest Piece(absl::string_view data) {

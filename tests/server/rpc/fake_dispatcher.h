@@ -56,7 +56,7 @@ class FakeDispatcher final : public CompileDispatcher {
   // Waits until `condition` holds for the state; false after 20 s, for a test that fails.
   bool Await(std::function<bool(const State&)> condition) const {
     absl::MutexLock lock(&mu_);
-    const auto holds = [&] { return condition(state_); };
+    const auto holds = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return condition(state_); };
     return mu_.AwaitWithTimeout(absl::Condition(&holds), absl::Seconds(20));
   }
   template <typename Read>
@@ -193,6 +193,8 @@ class FakeDispatcher final : public CompileDispatcher {
     return counts;
   }
   void Tick() override {}
+  void Drain() override {}
+  bool AwaitDrained(absl::Time, const std::stop_token&) override { return true; }
   void Shutdown() override {
     Set([](State& state) { state.shut_down = true; });
   }

@@ -134,5 +134,22 @@ TEST_F(LookupTest, HitsAndTheTimeTheySaveAreCounted) {
   EXPECT_EQ(stats.compile_time_saved_ms(), 90'000);
 }
 
+TEST_F(LookupTest, WhoOnlyWantsToKnowGetsNoBytesAndCountsAsNoUse) {
+  const KeyMaterial material = MaterialOf("graph");
+  Commit(material, "artifact", absl::Seconds(90));
+  v1::LookupRequest request;
+  request.add_keys(KeyOf(material));
+  request.set_inline_limit(kMaxInlineArtifact);
+  request.set_state_only(true);
+  ASSERT_TRUE(Lookup(request).ok());
+  EXPECT_EQ(response_.results(0).state(), v1::LookupResult::STATE_READY);
+  EXPECT_EQ(response_.results(0).entry().ready().size(), 8u);
+  EXPECT_EQ(response_.results(0).inline_artifact(), "");
+  const v1::Stats stats = Stats();
+  EXPECT_EQ(stats.lookups(), 0u);
+  EXPECT_EQ(stats.hits(), 0u);
+  EXPECT_EQ(stats.bytes_served(), 0u);
+}
+
 }  // namespace
 }  // namespace neffcache

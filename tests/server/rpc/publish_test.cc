@@ -9,8 +9,8 @@ class PublishTest : public ServerTest {
   static v1::PublishRequest Start(const KeyMaterial& material, absl::string_view artifact) {
     v1::PublishRequest request;
     v1::PublishStart& start = *request.mutable_start();
-    *start.mutable_material() = ToWire(material);
-    *start.mutable_artifact() = ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+    *start.mutable_material() = ToMessage(material);
+    *start.mutable_artifact() = ToMessage(Artifact{Sha256Of(artifact), artifact.size()});
     start.set_compile_time_ms(1500);
     start.set_client("node-1:1");
     return request;
@@ -103,6 +103,20 @@ TEST_F(PublishTest, WhatIsNotAsAnnouncedIsRefusedAndLeavesNothing) {
   refused({Start(material, large), Data(large)}, "data: 1048577 bytes, the limit is 1048576");
   for (const auto& left : std::filesystem::directory_iterator(directory_ + "/tmp")) {
     ADD_FAILURE() << left.path();
+  }
+}
+
+TEST_F(PublishTest, AFingerprintOfUnknownRulesIsRefused) {
+  KeyMaterial material = MaterialOf("graph");
+  for (const char* known : {"neffcache-hlo-1", "neffcache-hlo-1-exact", "neffcache-raw-1"}) {
+    material.fingerprint.tag = known;
+    EXPECT_TRUE(Publish({Start(material, "artifact"), Data("artifact")}).ok()) << known;
+  }
+  for (const char* unknown : {"neffcache-hlo-2", "neffcache-raw-1-exact", "sha256"}) {
+    material.fingerprint.tag = unknown;
+    EXPECT_THAT(Publish({Start(material, "artifact"), Data("artifact")}),
+                FailsWith(grpc::INVALID_ARGUMENT, "start.material.fingerprint.tag: "));
+    EXPECT_TRUE(absl::IsNotFound(store_->Find(ComputeKey(material)).status()));
   }
 }
 

@@ -22,7 +22,7 @@
 #include "neffcache/v1/cache.grpc.pb.h"
 #include "neffcache/v1/worker.grpc.pb.h"
 #include "server/rpc/server.h"
-#include "server/rpc/to_wire.h"
+#include "server/store/entry_messages.h"
 #include "server/store/store.h"
 #include "tests/server/rpc/fake_dispatcher.h"
 #include "transport/channel.h"

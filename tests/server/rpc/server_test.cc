@@ -2,6 +2,9 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
+#include <cstdint>
+#include <fstream>
+
 #include "server/rpc/listen_address.h"
 #include "tests/server/rpc/server_fixture.h"
 
@@ -21,7 +24,7 @@ std::string Text(const grpc::ByteBuffer& buffer) {
 
 // One request, one answer.
 grpc::Status CallOnce(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                      const std::string& request, std::string& response) {
+                      const grpc::ByteBuffer& request, std::string& response) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   grpc::GenericStub stub(channel);
@@ -35,7 +38,7 @@ grpc::Status CallOnce(const std::shared_ptr<grpc::Channel>& channel, const std::
   auto call = stub.PrepareCall(&context, method, &queue);
   call->StartCall(nullptr);
   wait();
-  call->Write(Bytes(request), nullptr);
+  call->Write(request, nullptr);
   wait();
   grpc::ByteBuffer answer;
   call->Read(&answer, nullptr);
@@ -56,7 +59,7 @@ class ServerAssemblyTest : public ServerTest {
     if (!service.empty()) request = std::string("\x0a", 1) + char(service.size()) + service;
     std::string response;
     const grpc::Status status =
-        CallOnce(channel_, "/grpc.health.v1.Health/Check", request, response);
+        CallOnce(channel_, "/grpc.health.v1.Health/Check", Bytes(request), response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response;
   }
@@ -76,11 +79,62 @@ TEST_F(ServerAssemblyTest, ReflectionListsTheServices) {
   // ServerReflectionRequest.list_services = 7.
   std::string response;
   CallOnce(channel_, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-           std::string("\x3a\x01*", 3), response);
+           Bytes(std::string("\x3a\x01*", 3)), response);
   for (const char* service : {"neffcache.v1.GraphCache", "neffcache.v1.CompileWorker",
                               "neffcache.v1.Admin", "grpc.health.v1.Health"}) {
     EXPECT_THAT(response, ::testing::HasSubstr(service));
   }
+}
+
+// Of this process, in bytes, since ForgetPeakMemory().
+uint64_t PeakMemory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) << 10;
+  }
+  return 0;
+}
+void ForgetPeakMemory() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+// A request of so many MiB, all of it one piece of memory.
+grpc::ByteBuffer LargeRequest(uint32_t mebibytes) {
+  static const std::string piece(1 << 20, 'x');
+  std::string head = "\x12";  // LookupRequest.bundle.
+  for (uint64_t size = uint64_t{mebibytes} << 20; size > 0; size >>= 7) {
+    head.push_back(static_cast<char>((size & 0x7f) | (size >= 0x80 ? 0x80 : 0)));
+  }
+  std::vector<grpc::Slice> slices = {grpc::Slice(head)};
+  for (uint32_t i = 0; i < mebibytes; ++i) {
+    slices.emplace_back(piece.data(), piece.size(), grpc::Slice::STATIC_SLICE);
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+TEST_F(ServerAssemblyTest, AMessageAboveTheLimitIsRefused) {
+  std::string response;
+  EXPECT_THAT(CallOnce(channel_, "/neffcache.v1.GraphCache/Lookup", LargeRequest(64), response),
+              FailsWith(grpc::RESOURCE_EXHAUSTED, "larger than max"));
+}
+
+TEST_F(ServerAssemblyTest, AMessageThatNeverEndsIsNotKeptBeyondTheQuota) {
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  options.receive_bytes = size_t{32} << 20;
+  FakeDispatcher dispatcher;
+  const auto bounded = Server::Start(options, *store_, dispatcher);
+  ASSERT_TRUE(bounded.ok());
+  const auto channel = OpenChannel((*bounded)->address(), Connection::kOwn);
+  ForgetPeakMemory();
+  [[maybe_unused]] const uint64_t before = PeakMemory();
+  std::string response;
+  const grpc::Status status =
+      CallOnce(channel, "/neffcache.v1.GraphCache/Lookup", LargeRequest(512), response);
+  EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED) << status.error_message();
+#ifndef __SANITIZE_ADDRESS__  // Which keeps what was freed.
+  EXPECT_LT(PeakMemory() - before, uint64_t{128} << 20);
+#endif
 }
 
 TEST_F(ServerAssemblyTest, AnAddressInUseIsAClearError) {
@@ -100,7 +154,7 @@ TEST_F(ServerAssemblyTest, ShutdownCutsOffCallsAtTheDeadline) {
   v1::WorkerMessage hello;
   hello.mutable_hello()->set_name("w");
   hello.mutable_hello()->set_slots(1);
-  *hello.mutable_hello()->add_toolchains() = ToWire(Toolchain{"a", "1"});
+  *hello.mutable_hello()->add_toolchains() = ToMessage(Toolchain{"a", "1"});
   ASSERT_TRUE(stream->Write(hello));
   v1::DaemonMessage message;
   ASSERT_TRUE(stream->Read(&message));

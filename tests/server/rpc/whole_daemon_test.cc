@@ -46,7 +46,7 @@ class WholeDaemonTest : public ServerTest {
     Client client{Call(), nullptr, {}};
     client.stream = cache_->Compile(client.context.get());
     v1::CompileRequest request;
-    *request.mutable_start()->mutable_material() = ToWire(MaterialOf(graph));
+    *request.mutable_start()->mutable_material() = ToMessage(MaterialOf(graph));
     client.stream->Write(request);
     return client;
   }
@@ -82,7 +82,7 @@ class WholeDaemonTest : public ServerTest {
     v1::WorkerMessage message;
     v1::WorkerHello& hello = *message.mutable_hello();
     hello.set_name(name);
-    *hello.add_toolchains() = ToWire(MaterialOf("x").toolchain);
+    *hello.add_toolchains() = ToMessage(MaterialOf("x").toolchain);
     hello.set_slots(1);
     hello.set_memory_bytes(uint64_t{64} << 30);
     worker.stream->Write(message);
@@ -96,6 +96,19 @@ class WholeDaemonTest : public ServerTest {
     if (!worker.stream->Read(&message) || !message.has_lease()) return false;
     worker.lease = message.lease();
     return true;
+  }
+  // A compile that runs: a client waits for it and a worker holds its lease.
+  struct Running {
+    Client client;
+    Worker worker;
+  };
+  Running StartCompile(const std::string& graph, const std::string& worker) {
+    Running running{Ask(graph), {}};
+    EXPECT_TRUE(running.client.Next());
+    Upload(running.client, graph);
+    running.worker = Connect(worker);
+    EXPECT_TRUE(TakeLease(running.worker));
+    return running;
   }
   std::string GraphOf(const Worker& worker) {
     v1::FetchGraphRequest request;
@@ -117,7 +130,7 @@ class WholeDaemonTest : public ServerTest {
     v1::FinishStart& start = *request.mutable_start();
     start.set_worker_id(worker.id);
     start.set_token(worker.lease.token());
-    *start.mutable_artifact() = ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+    *start.mutable_artifact() = ToMessage(Artifact{Sha256Of(artifact), artifact.size()});
     writer->Write(request);
     request.set_artifact(artifact);
     writer->Write(request);
@@ -132,9 +145,9 @@ class WholeDaemonTest : public ServerTest {
     auto context = Call();
     auto writer = cache_->Publish(context.get(), &response);
     v1::PublishRequest request;
-    *request.mutable_start()->mutable_material() = ToWire(MaterialOf(graph));
+    *request.mutable_start()->mutable_material() = ToMessage(MaterialOf(graph));
     *request.mutable_start()->mutable_artifact() =
-        ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+        ToMessage(Artifact{Sha256Of(artifact), artifact.size()});
     writer->Write(request);
     request.set_data(artifact);
     writer->Write(request);
@@ -182,11 +195,7 @@ TEST_F(WholeDaemonTest, AGraphGoesInIsCompiledOnceAndEveryClientGetsIt) {
 
 TEST_F(WholeDaemonTest, ALostWorkersCompileIsTakenOverAndItsLateResultRefused) {
   const std::string graph = "a graph";
-  Client client = Ask(graph);
-  ASSERT_TRUE(client.Next());
-  Upload(client, graph);
-  Worker lost = Connect("lost");
-  ASSERT_TRUE(TakeLease(lost));
+  auto [client, lost] = StartCompile(graph, "lost");
   Worker other = Connect("other");
   lost.context->TryCancel();
   ASSERT_TRUE(TakeLease(other));
@@ -248,11 +257,7 @@ TEST_F(WholeDaemonTest, WhoeverWaitsGetsWhatSomebodyPublishes) {
 
 TEST_F(WholeDaemonTest, AWorkerStopsACompileWhoseArtifactSomebodyPublishes) {
   const std::string graph = "a graph";
-  Client client = Ask(graph);
-  ASSERT_TRUE(client.Next());
-  Upload(client, graph);
-  Worker worker = Connect("w1");
-  ASSERT_TRUE(TakeLease(worker));
+  auto [client, worker] = StartCompile(graph, "w1");
   ASSERT_TRUE(Publish(graph, "compiled at home").ok());
   EXPECT_TRUE(client.ToTheEnd().ok());
   EXPECT_EQ(client.event.ready().entry().ready().digest(), Sha256Of("compiled at home").bytes());
@@ -268,15 +273,23 @@ TEST_F(WholeDaemonTest, AWorkerStopsACompileWhoseArtifactSomebodyPublishes) {
   EXPECT_TRUE(TakeLease(worker));
 }
 
-TEST_F(WholeDaemonTest, ShutdownEndsWaitsAndDrainsWorkers) {
-  Worker worker = Connect("w1");
-  Client client = Ask("a graph");
-  ASSERT_TRUE(client.Next());
-  live_->Shutdown();
-  EXPECT_EQ(client.ToTheEnd().error_code(), grpc::UNAVAILABLE);
+TEST_F(WholeDaemonTest, DrainingEndsWaitsAndTakesTheResultsOfWhatRuns) {
+  const std::string graph = "a graph";
+  auto [client, worker] = StartCompile(graph, "w1");
+  live_->Drain();
+  EXPECT_THAT(client.ToTheEnd(), FailsWith(grpc::UNAVAILABLE, "draining"));
   v1::DaemonMessage message;
   ASSERT_TRUE(worker.stream->Read(&message));
   EXPECT_TRUE(message.has_drain());
+
+  EXPECT_THAT(Ask("another graph").ToTheEnd(), FailsWith(grpc::UNAVAILABLE, "draining"));
+  bool committed = false;
+  ASSERT_TRUE(Finish(worker, "neff", committed).ok());
+  EXPECT_TRUE(committed);
+  EXPECT_TRUE(live_->AwaitDrained(absl::InfiniteFuture(), {}));
+  Client late = Ask(graph);
+  EXPECT_TRUE(late.ToTheEnd().ok());
+  EXPECT_TRUE(late.event.has_ready());
 }
 
 }  // namespace

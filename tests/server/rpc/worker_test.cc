@@ -14,7 +14,7 @@ class WorkerTest : public ServerTest {
     v1::WorkerMessage message;
     v1::WorkerHello& hello = *message.mutable_hello();
     hello.set_name("node-1:42");
-    *hello.add_toolchains() = ToWire(Toolchain{"neuronx-cc", "2.27"});
+    *hello.add_toolchains() = ToMessage(Toolchain{"neuronx-cc", "2.27"});
     hello.set_slots(2);
     hello.set_memory_bytes(64 << 20);
     return message;
@@ -67,7 +67,7 @@ class WorkerTest : public ServerTest {
   static v1::FinishRequest Success(LeaseToken token, absl::string_view artifact) {
     v1::FinishRequest request = Start(token);
     *request.mutable_start()->mutable_artifact() =
-        ToWire(Artifact{Sha256Of(artifact), artifact.size()});
+        ToMessage(Artifact{Sha256Of(artifact), artifact.size()});
     return request;
   }
   static v1::FinishRequest ArtifactPiece(absl::string_view data) {

@@ -58,10 +58,25 @@ TEST_F(DispatcherDamageTest, EntryThatCannotBeReadDoesNotKeepTheDaemonFromStarti
   EXPECT_EQ(client.Count<ReadyEvent>(), 1);
 }
 
-TEST_F(DispatcherDamageTest, EntryThatCannotBeReadIsCompiledAgain) {
+TEST_F(DispatcherDamageTest, EntryThatCannotBeReadIsAnsweredFromItsRecord) {
+  Compile("graph");
+  const Digest first = store_->Find(OrderFor("graph").key)->ready()->digest;
+  Close();
+  SpoilRow(Column::kEntries, OrderFor("graph").key);
+  Open();
+  RecordingClient client;
+  Begin(client, OrderFor("graph"));
+  EXPECT_EQ(client.Await<ReadyEvent>().entry.ready()->digest, first);
+  EXPECT_EQ(client.Count<QueuedEvent>(), 0);
+}
+
+TEST_F(DispatcherDamageTest, EntryThatCannotBeReadAndHasNoRecordIsCompiledAgain) {
   Compile("graph");
   Close();
   SpoilRow(Column::kEntries, OrderFor("graph").key);
+  for (const auto& shard : std::filesystem::directory_iterator(directory_ + "/records")) {
+    std::filesystem::remove_all(shard);
+  }
   Open();
   RecordingWorker worker;
   Connect(worker);
@@ -72,6 +87,37 @@ TEST_F(DispatcherDamageTest, EntryThatCannotBeReadIsCompiledAgain) {
   EXPECT_TRUE(client.Await<ReadyEvent>().compiled);
   EXPECT_TRUE(store_->Find(OrderFor("graph").key).ok());
   Disconnect(worker);
+}
+
+TEST_F(DispatcherDamageTest, WhatIsQuarantinedIsCompiledAgainFromTheKeptGraphAsARebuild) {
+  Compile("graph");
+  const Key key = OrderFor("graph").key;
+  ASSERT_TRUE(store_->Quarantine(store_->Find(key)->ready()->digest).ok());
+  ASSERT_FALSE(store_->Find(key).ok());
+  dispatcher_->Tick();
+  RecordingWorker worker;
+  Connect(worker);
+  const Lease lease = worker.AwaitLease();
+  EXPECT_EQ(lease.key, key);
+  const auto queue = store_->LoadQueue();  // A restart would go on with it.
+  ASSERT_THAT(*queue, SizeIs(1));
+  EXPECT_EQ(queue->front().purpose, Purpose::kRebuild);
+  ASSERT_TRUE(FinishReady(worker, lease.token, "another artifact").ok());
+  EXPECT_EQ(store_->Find(key)->ready()->digest, Sha256Of("another artifact"));
+  Disconnect(worker);
+}
+
+TEST_F(DispatcherDamageTest, WhatIsQuarantinedWithoutAKeptGraphWaitsUntilSomebodyAsks) {
+  Compile("graph");
+  const Key key = OrderFor("graph").key;
+  SpoilGraph("graph");
+  ASSERT_TRUE(store_->Quarantine(store_->Find(key)->ready()->digest).ok());
+  dispatcher_->Tick();
+  RecordingClient client;
+  Begin(client, OrderFor("graph"));
+  client.Await<NeedGraphEvent>();
+  ASSERT_TRUE(SendGraph(client, "graph").ok());
+  EXPECT_GT(client.Count<QueuedEvent>(), 0);
 }
 
 TEST_F(DispatcherDamageTest, QueuedCompileThatCannotBeReadIsDroppedAndTheOthersGoOn) {

@@ -1,5 +1,8 @@
 // Workers: leases, results, failures, restarts.
 
+#include <stop_token>
+#include <thread>
+
 #include "tests/server/scheduler/dispatcher_fixture.h"
 
 namespace neffcache {
@@ -291,6 +294,48 @@ TEST_F(DispatcherResultsTest, ViewsShowWhatGoesOn) {
   dispatcher_->Shutdown();
   EXPECT_TRUE(worker.drained());
   Disconnect(worker);
+}
+
+TEST_F(DispatcherResultsTest, WhatRunsWhenTheDaemonDrainsIsFinishedAndNothingElseStarts) {
+  RecordingWorker worker;
+  RecordingClient running, queued;
+  Connect(worker);
+  BeginWithGraph(running, "graph 1");
+  const Lease lease = worker.AwaitLease();
+  BeginWithGraph(queued, "graph 2");
+  dispatcher_->Drain();
+  EXPECT_TRUE(worker.drained());
+  EXPECT_FALSE(dispatcher_->AwaitDrained(absl::InfinitePast(), {}));
+  {
+    const std::jthread finisher(
+        [&] { EXPECT_THAT(FinishReady(worker, lease.token, "neff"), true); });
+    EXPECT_TRUE(dispatcher_->AwaitDrained(absl::InfiniteFuture(), {}));
+  }
+  EXPECT_TRUE(store_->Find(lease.key)->ready() != nullptr);
+  EXPECT_EQ(worker.leases().size(), 1u);
+  RecordingClient late;
+  Begin(late, OrderFor("graph 1"));
+  EXPECT_EQ(late.Await<ReadyEvent>().entry.key, lease.key);  // What is ready is still served.
+  Disconnect(worker);
+}
+
+TEST_F(DispatcherResultsTest, AStopRequestEndsTheWaitForADrainAndShutdownStopsWhatRuns) {
+  RecordingWorker worker;
+  RecordingClient client;
+  Connect(worker);
+  BeginWithGraph(client, "graph");
+  const Lease lease = worker.AwaitLease();
+  dispatcher_->Drain();
+  std::stop_source hurry;
+  {
+    const std::jthread second_signal([&] { hurry.request_stop(); });
+    EXPECT_FALSE(dispatcher_->AwaitDrained(absl::InfiniteFuture(), hurry.get_token()));
+  }
+  EXPECT_THAT(worker.revoked(), IsEmpty());
+  dispatcher_->Shutdown();
+  EXPECT_THAT(worker.revoked(), ElementsAre(lease.token));
+  Disconnect(worker);
+  EXPECT_EQ(store_->LoadQueue()->size(), 1u);
 }
 
 }  // namespace

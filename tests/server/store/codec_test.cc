@@ -7,7 +7,6 @@
 #include "server/store/entry_codec.h"
 #include "server/store/row_codec.h"
 #include "server/store/row_keys.h"
-#include "server/store/utf8.h"
 #include "tests/server/store/store_fixture.h"
 
 namespace neffcache {
@@ -91,27 +90,6 @@ TEST(CounterTest, CountersAddUp) {
   EXPECT_EQ(DecodeCounter(add(&five, -7)), -2);
   const int64_t large = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(DecodeCounter(EncodeCounter(large)), large);
-}
-
-TEST(Utf8Test, WellFormedTextIsKept) {
-  for (const char* text : {"", "ascii", "caf\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
-                           "\xed\x9f\xbf", "\xf4\x8f\xbf\xbf"}) {
-    EXPECT_TRUE(IsUtf8(text)) << text;
-    EXPECT_EQ(ToUtf8(text), text);
-  }
-}
-
-TEST(Utf8Test, EachOtherByteBecomesAQuestionMark) {
-  EXPECT_EQ(ToUtf8("a\xff"
-                   "b"),
-            "a?b");
-  EXPECT_EQ(ToUtf8("\xc3"), "?");                  // Cut.
-  EXPECT_EQ(ToUtf8("\xe2\x82"), "??");             // Cut.
-  EXPECT_EQ(ToUtf8("\xc0\x80"), "??");             // Overlong.
-  EXPECT_EQ(ToUtf8("\xe0\x80\x80"), "???");        // Overlong.
-  EXPECT_EQ(ToUtf8("\xed\xa0\x80"), "???");        // A surrogate.
-  EXPECT_EQ(ToUtf8("\xf4\x90\x80\x80"), "????");   // Beyond the last character.
-  EXPECT_EQ(ToUtf8("\x80\xc3\xa9"), "?\xc3\xa9");  // The rest is kept.
 }
 
 }  // namespace
