@@ -13,6 +13,7 @@
 #include "tests/graph/full_module.h"
 #include "tests/graph/hlo_builder.h"
 #include "tests/graph/known_graphs.h"
+#include "tests/graph/random_module.h"
 #include "tests/graph/rewriting.h"
 
 namespace neffcache {
@@ -144,6 +145,22 @@ TEST(ExplainPropertiesTest, RandomMutationsAreExplained) {
       ExpectSound(after, before, absl::StrCat("round ", round, " backwards"));
       if (::testing::Test::HasFailure()) return;
     }
+  }
+}
+
+TEST(ExplainPropertiesTest, RandomModulesAreExplained) {
+  std::mt19937_64 random(11);
+  std::string last = Serialize(SmallModule());
+  for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
+    ProtoMessage module = RandomModule(random);
+    const std::string before = Serialize(module);
+    ExpectSound(last, before, "of two modules");
+    Mutate(module, random);
+    if (module.fields.empty()) continue;
+    ExpectSound(before, Serialize(module), "of a mutation");
+    last = before;
+    if (::testing::Test::HasFailure()) return;
   }
 }
 
