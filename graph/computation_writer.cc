@@ -16,6 +16,7 @@ constexpr uint32_t kNameField = 1;
 constexpr uint32_t kInstructions = 2;
 constexpr uint32_t kProgramShape = 4;
 constexpr uint32_t kMetadata = 7;
+constexpr uint32_t kLiteral = 8;
 constexpr uint32_t kId = 35;
 constexpr uint32_t kOperands = 36;
 constexpr uint32_t kControls = 37;
@@ -43,6 +44,31 @@ absl::string_view WithoutNumbers(absl::string_view name) {
 }
 
 }  // namespace
+
+absl::string_view MarkedName(absl::string_view name) {
+  return IsMarked(name) ? WithoutNumbers(name) : absl::string_view();
+}
+
+bool IsScalarConstant(const InstructionRecord& instruction) {
+  constexpr uint32_t kOpcode = 2, kShape = 3, kDimensions = 3, kTupleShapes = 4;
+  absl::string_view opcode;
+  bool one_element = true;
+  const auto take = [&](uint64_t dimension) { one_element &= dimension == 1; };
+  WireReader reader(instruction.bytes);
+  for (WireField field; reader.Next(&field);) {
+    if (field.type != WireType::kBytes) continue;
+    if (field.number == kOpcode) opcode = field.bytes;
+    if (field.number != kShape) continue;
+    WireReader shape(field.bytes);
+    for (WireField part; shape.Next(&part);) {
+      if (part.number == kTupleShapes) one_element = false;
+      if (part.number != kDimensions) continue;
+      if (part.type == WireType::kVarint) take(part.value);
+      if (part.type == WireType::kBytes) one_element &= ForEachPacked(part.bytes, take);
+    }
+  }
+  return one_element && opcode == "constant";
+}
 
 bool ComputationWriter::WriteComputation(const ComputationRecord& computation,
                                          References references, Encoding* out, Sha256& hash) {
@@ -89,39 +115,67 @@ bool ComputationWriter::WriteComputation(const ComputationRecord& computation,
 bool ComputationWriter::WriteInstruction(const ComputationRecord& computation,
                                          const InstructionRecord& instruction,
                                          References references, Encoding* out) {
-  const MessageSchema& schema = SchemaOf(HloMessage::kInstruction);
   MessageEncoder::Fields fields;
-  if (!encoder_.Read(schema, instruction.bytes, &fields)) return false;
-  if (instruction.has_payload && !SubstitutePayload(&fields)) return false;
+  if (!ReadInstruction(instruction, &fields)) return false;
   for (size_t i = fields.begin; i < fields.end;) {
     const size_t next = encoder_.GroupEnd(i, fields.end);
-    const WireField last = encoder_.At(next - 1);
-    bool written = encoder_.CheckTypes(schema, {i, next});
-    switch (written ? last.number : 0) {
-      case 0:
-        break;
-      case kNameField:
-      case kMetadata:
-        if (written && references == References::kPositions) {
-          written = NoteDropped(computation, instruction, {i, next});
-        }
-        break;
-      case kId:
-      case kStatistics:
-      case kOriginalValue:
-        break;
-      case kOperands:
-      case kControls:
-      case kCallees:
-        written = WriteReferences(computation, instruction, last.number, references, out);
-        break;
-      case kBackendConfig:
-        written = WriteBackendConfig(last.bytes, instruction, out);
-        break;
-      default:
-        written = encoder_.EncodeGroup(schema, {i, next}, out);
+    if (!WriteGroup(computation, instruction, {i, next}, references, out)) return false;
+    i = next;
+  }
+  encoder_.Release(fields);
+  out->PutVarint(0);
+  return true;
+}
+
+bool ComputationWriter::ReadInstruction(const InstructionRecord& instruction,
+                                        MessageEncoder::Fields* fields) {
+  return encoder_.Read(SchemaOf(HloMessage::kInstruction), instruction.bytes, fields) &&
+         (!instruction.has_payload || SubstitutePayload(fields));
+}
+
+bool ComputationWriter::WriteGroup(const ComputationRecord& computation,
+                                   const InstructionRecord& instruction,
+                                   MessageEncoder::Fields group, References references,
+                                   Encoding* out) {
+  const MessageSchema& schema = SchemaOf(HloMessage::kInstruction);
+  const WireField last = encoder_.At(group.end - 1);
+  if (!encoder_.CheckTypes(schema, group)) return false;
+  switch (last.number) {
+    case kNameField:
+    case kMetadata:
+      return references != References::kPositions || NoteDropped(computation, instruction, group);
+    case kId:
+    case kStatistics:
+    case kOriginalValue:
+      return true;
+    case kOperands:
+    case kControls:
+    case kCallees:
+      return WriteReferences(computation, instruction, last.number, references, out);
+    case kBackendConfig:
+      return WriteBackendConfig(last.bytes, instruction, out);
+    case kLiteral:
+      if (constants_ == Constants::kMaskScalars && IsScalarConstant(instruction)) {
+        return WriteMasked(group, out);
+      }
+      return encoder_.EncodeGroup(schema, group, out);
+    default:
+      return encoder_.EncodeGroup(schema, group, out);
+  }
+}
+
+// The literal with its shape alone.
+bool ComputationWriter::WriteMasked(MessageEncoder::Fields literal, Encoding* out) {
+  constexpr uint32_t kShape = 1;
+  const MessageSchema& schema = SchemaOf(HloMessage::kLiteral);
+  MessageEncoder::Fields fields;
+  if (!encoder_.ReadMerged(schema, literal, &fields)) return false;
+  out->PutHeader(kLiteral, Kind::kMessage);
+  for (size_t i = fields.begin; i < fields.end;) {
+    const size_t next = encoder_.GroupEnd(i, fields.end);
+    if (encoder_.At(i).number == kShape && !encoder_.EncodeGroup(schema, {i, next}, out)) {
+      return false;
     }
-    if (!written) return false;
     i = next;
   }
   encoder_.Release(fields);

@@ -20,13 +20,28 @@ enum class References {
   kOwnFieldsOnly,   // Counts alone, while instructions have no position.
 };
 
+// What a computation's name means to compilers, without the running numbers at its end; empty for
+// nearly all names.
+absl::string_view MarkedName(absl::string_view name);
+
+// True for a `constant` whose shape is an array of one element.
+bool IsScalarConstant(const InstructionRecord& instruction);
+
+// What of constants is written.
+enum class Constants {
+  kAll,
+  kMaskScalars,  // All but the values of constants of one element.
+};
+
 // Writes computations and instructions in canonical form. False where the encoder failed; its
 // error() says why. Not thread-safe. With kPositions it also notes what is left out.
 class ComputationWriter {
  public:
   ComputationWriter(const HloIndex& index, const Numbering& numbering, MessageEncoder& encoder,
-                    NativeKernels& kernels, DroppedData& dropped)
-      : index_(index),
+                    NativeKernels& kernels, DroppedData& dropped,
+                    Constants constants = Constants::kAll)
+      : constants_(constants),
+        index_(index),
         numbering_(numbering),
         encoder_(encoder),
         kernels_(kernels),
@@ -38,6 +53,12 @@ class ComputationWriter {
   bool WriteInstruction(const ComputationRecord& computation, const InstructionRecord& instruction,
                         References references, Encoding* out);
 
+  // The two halves of WriteInstruction: reading the fields, which are to be released, and writing
+  // one group of them.
+  bool ReadInstruction(const InstructionRecord& instruction, MessageEncoder::Fields* fields);
+  bool WriteGroup(const ComputationRecord& computation, const InstructionRecord& instruction,
+                  MessageEncoder::Fields group, References references, Encoding* out);
+
   // Notes the parameter names in a ProgramShapeProto.
   void NoteParameterNames(absl::string_view program_shape);
 
@@ -46,10 +67,12 @@ class ComputationWriter {
                        uint32_t number, References references, Encoding* out);
   bool WriteBackendConfig(absl::string_view bytes, const InstructionRecord& instruction,
                           Encoding* out);
+  bool WriteMasked(MessageEncoder::Fields literal, Encoding* out);
   bool SubstitutePayload(MessageEncoder::Fields* fields);
   bool NoteDropped(const ComputationRecord& computation, const InstructionRecord& instruction,
                    MessageEncoder::Fields group);
 
+  const Constants constants_;
   const HloIndex& index_;
   const Numbering& numbering_;
   MessageEncoder& encoder_;

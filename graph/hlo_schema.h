@@ -111,6 +111,7 @@ enum class HloMessage : uint8_t {
 
 struct FieldSchema {
   uint32_t number;
+  const char* name;  // As in XLA's .proto files.
   FieldType type;
   Presence presence = Presence::kImplicit;
   Treatment treatment = Treatment::kKeep;

@@ -27,14 +27,14 @@ constexpr uint32_t kPayloads = 22;
 
 class Describer {
  public:
-  Describer(HloIndex& index, NativeKernels& kernels)
+  Describer(HloIndex& index, NativeKernels& kernels, Constants constants = Constants::kAll)
       : index_(index),
         payloads_{index.payloads, std::vector<bool>(index.payloads.size())},
         long_strings_(LongLiterals(index)),
         encoder_(&payloads_, &long_strings_),
-        writer_(index, numbering_, encoder_, kernels, dropped_) {}
+        writer_(index, numbering_, encoder_, kernels, dropped_, constants) {}
 
-  absl::StatusOr<DescriptionDigests> Run(GraphOrder order) {
+  absl::StatusOr<DescriptionDigests> Run(GraphOrder order, absl::string_view tag) {
     if (!index_.opaque_reason.empty()) return absl::InvalidArgumentError(index_.opaque_reason);
     ASSIGN_OR_RETURN(schedule_, ReadSchedule(index_));
     if (order == GraphOrder::kCanonical) {
@@ -43,7 +43,7 @@ class Describer {
     } else {
       ASSIGN_OR_RETURN(numbering_, WrittenNumbering(index_));
     }
-    out_.PutBlob(DescriptionTag(order));
+    out_.PutBlob(tag);
     dropped_.Note(DroppedData::Kind::kModuleName, index_.name);
     WriteAll();
     RETURN_IF_ERROR(Failure());
@@ -152,7 +152,14 @@ absl::string_view DescriptionTag(GraphOrder order) {
 
 absl::StatusOr<DescriptionDigests> DescribeModule(HloIndex& index, GraphOrder order,
                                                   NativeKernels& kernels) {
-  return Describer(index, kernels).Run(order);
+  return Describer(index, kernels).Run(order, DescriptionTag(order));
+}
+
+absl::StatusOr<Digest> DescribeSkeleton(HloIndex& index, NativeKernels& kernels) {
+  ASSIGN_OR_RETURN(const DescriptionDigests digests,
+                   Describer(index, kernels, Constants::kMaskScalars)
+                       .Run(GraphOrder::kCanonical, "neffcache-skeleton-1"));
+  return digests.description;
 }
 
 }  // namespace neffcache

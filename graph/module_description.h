@@ -26,4 +26,9 @@ absl::string_view DescriptionTag(GraphOrder order);
 absl::StatusOr<DescriptionDigests> DescribeModule(HloIndex& index, GraphOrder order,
                                                   NativeKernels& kernels);
 
+// The digest of the same description, in canonical order, without the values of scalar constants:
+// equal for the graphs of several ranks where a rank was baked in. Names nothing, so it is no
+// fingerprint.
+absl::StatusOr<Digest> DescribeSkeleton(HloIndex& index, NativeKernels& kernels);
+
 }  // namespace neffcache

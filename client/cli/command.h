@@ -30,6 +30,7 @@ std::vector<Command> AddList(CLI::App& app, Session& session);
 Command AddShow(CLI::App& app, Session& session);
 Command AddLog(CLI::App& app, Session& session);
 Command AddRetry(CLI::App& app, Session& session);
+Command AddExplain(CLI::App& app, Session& session);
 Command AddStats(CLI::App& app, Session& session);
 
 }  // namespace neffcache::cli

@@ -10,6 +10,8 @@
 #include "client/cli/json.h"
 #include "client/cli/toolchain_choice.h"
 #include "client/identified_spec.h"
+#include "graph/parts.h"
+#include "io/file.h"
 
 namespace neffcache::cli {
 namespace {
@@ -45,6 +47,15 @@ struct KeyOptions {
   bool exact = false;
 };
 
+// By which near misses are found; graphs that are hashed as raw bytes have none, and raw_reason or
+// the form says why.
+void AddParts(const std::string& path, Json& document) {
+  const absl::StatusOr<FileContents> contents = FileContents::Load(path);
+  if (!contents.ok()) return;
+  const absl::StatusOr<GraphParts> parts = PartsOfGraph(contents->bytes());
+  if (parts.ok()) document["parts"] = ToJson(*parts);
+}
+
 void RunKey(const KeyOptions& options, Session& session) {
   Console& console = session.console();
   ToolchainChoice choice(session, options.toolchain, AskDaemon::kNo);
@@ -66,6 +77,9 @@ void RunKey(const KeyOptions& options, Session& session) {
   document["toolchain"] = ToJson(*toolchain);
   document["options"] = identified->material.options;
   document.update(ToJson(identified->graph));
+  document["tag"] = identified->graph.fingerprint.tag;
+  document["cacheable"] = identified->uncacheable_reason.empty();
+  if (console.json()) AddParts(options.graph, document);
   if (!identified->uncacheable_reason.empty()) {
     document["uncacheable_reason"] = identified->uncacheable_reason;
     console.Note(absl::StrCat(options.graph,

@@ -85,6 +85,19 @@ Json ToJson(const GraphIdentity& graph) {
   return json;
 }
 
+Json ToJson(const GraphParts& parts) {
+  Json computations = Json::array();
+  for (const ComputationPart& part : parts.computations) {
+    computations.push_back({{"content", part.content.Hex()},
+                            {"instructions", part.instructions},
+                            {"name", part.name}});
+  }
+  return {{"signature", parts.signature.Hex()},
+          {"attributes", parts.attributes.Hex()},
+          {"skeleton", parts.skeleton.Hex()},
+          {"computations", std::move(computations)}};
+}
+
 Json ToJson(const v1::Toolchain& toolchain) {
   return {{"name", toolchain.name()}, {"version", toolchain.version()}};
 }

@@ -3,6 +3,7 @@
 #include "client/cli/console.h"
 #include "graph/fingerprint.h"
 #include "graph/key.h"
+#include "graph/parts.h"
 #include "neffcache/client.h"
 #include "neffcache/v1/admin.pb.h"
 #include "neffcache/v1/cache.pb.h"
@@ -15,6 +16,7 @@ Json ToJson(const Toolchain& toolchain);
 Json ToJson(const ArtifactName& artifact);
 Json ToJson(const CompileFailure& failure);
 Json ToJson(const GraphIdentity& graph);
+Json ToJson(const GraphParts& parts);
 
 Json ToJson(const v1::Toolchain& toolchain);
 Json ToJson(const v1::Failure& failure);

@@ -58,10 +58,11 @@ void AddGlobalOptions(CLI::App& app, Session& session) {
 }
 
 std::vector<Command> AddCommands(CLI::App& app, Session& session) {
-  std::vector<Command> commands = {
-      AddFingerprint(app, session), AddKey(app, session),   AddLookup(app, session),
-      AddPrecompile(app, session),  AddFetch(app, session), AddShow(app, session),
-      AddLog(app, session),         AddRetry(app, session), AddStats(app, session)};
+  std::vector<Command> commands = {AddFingerprint(app, session), AddKey(app, session),
+                                   AddLookup(app, session),      AddPrecompile(app, session),
+                                   AddFetch(app, session),       AddShow(app, session),
+                                   AddExplain(app, session),     AddLog(app, session),
+                                   AddRetry(app, session),       AddStats(app, session)};
   for (Command& list : AddList(app, session)) commands.push_back(std::move(list));
   return commands;
 }

@@ -11,38 +11,38 @@ namespace neffcache::schema {
 using enum Treatment;
 using M = HloMessage;
 
-constexpr FieldSchema Bool(uint32_t number) {
-  return {number, FieldType::kBool};
+constexpr FieldSchema Bool(uint32_t number, const char* name) {
+  return {number, name, FieldType::kBool};
 }
-constexpr FieldSchema I32(uint32_t number) {
-  return {number, FieldType::kInt32};
+constexpr FieldSchema I32(uint32_t number, const char* name) {
+  return {number, name, FieldType::kInt32};
 }
-constexpr FieldSchema I64(uint32_t number) {
-  return {number, FieldType::kInt64};
+constexpr FieldSchema I64(uint32_t number, const char* name) {
+  return {number, name, FieldType::kInt64};
 }
-constexpr FieldSchema U32(uint32_t number) {
-  return {number, FieldType::kUint32};
+constexpr FieldSchema U32(uint32_t number, const char* name) {
+  return {number, name, FieldType::kUint32};
 }
-constexpr FieldSchema U64(uint32_t number) {
-  return {number, FieldType::kUint64};
+constexpr FieldSchema U64(uint32_t number, const char* name) {
+  return {number, name, FieldType::kUint64};
 }
-constexpr FieldSchema Enum(uint32_t number) {
-  return {number, FieldType::kEnum};
+constexpr FieldSchema Enum(uint32_t number, const char* name) {
+  return {number, name, FieldType::kEnum};
 }
-constexpr FieldSchema F32(uint32_t number) {
-  return {number, FieldType::kFloat};
+constexpr FieldSchema F32(uint32_t number, const char* name) {
+  return {number, name, FieldType::kFloat};
 }
-constexpr FieldSchema F64(uint32_t number) {
-  return {number, FieldType::kDouble};
+constexpr FieldSchema F64(uint32_t number, const char* name) {
+  return {number, name, FieldType::kDouble};
 }
-constexpr FieldSchema Str(uint32_t number) {
-  return {number, FieldType::kString};
+constexpr FieldSchema Str(uint32_t number, const char* name) {
+  return {number, name, FieldType::kString};
 }
-constexpr FieldSchema Bytes(uint32_t number) {
-  return {number, FieldType::kBytes};
+constexpr FieldSchema Bytes(uint32_t number, const char* name) {
+  return {number, name, FieldType::kBytes};
 }
-constexpr FieldSchema Msg(uint32_t number, M message) {
-  return {number, FieldType::kMessage, Presence::kExplicit, kKeep, message};
+constexpr FieldSchema Msg(uint32_t number, M message, const char* name) {
+  return {number, name, FieldType::kMessage, Presence::kExplicit, kKeep, message};
 }
 constexpr FieldSchema Rep(FieldSchema field) {
   field.presence = Presence::kRepeated;
@@ -65,8 +65,8 @@ constexpr FieldSchema As(Treatment treatment, FieldSchema field) {
 constexpr FieldSchema Dropped(FieldSchema field) {
   return As(kDrop, field);
 }
-constexpr FieldSchema Unread(uint32_t number) {
-  return Msg(number, M::kCount);
+constexpr FieldSchema Unread(uint32_t number, const char* name) {
+  return Msg(number, M::kCount, name);
 }
 
 }  // namespace neffcache::schema

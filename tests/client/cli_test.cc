@@ -45,6 +45,18 @@ Result RunProgramWith(std::vector<std::string> arguments) {
   return result;
 }
 
+// An HloModuleProto of one computation of one instruction, on the wire.
+std::string SmallGraph(const std::string& opcode) {
+  const auto blob = [](char tag, const std::string& bytes) {
+    return std::string(1, tag) + static_cast<char>(bytes.size()) + bytes;
+  };
+  const std::string instruction =
+      blob('\x0a', "root.1") + blob('\x12', opcode) + std::string("\x98\x02\x01", 3);  // id 1
+  const std::string computation =
+      blob('\x0a', "main") + blob('\x12', instruction) + "\x28\x01\x30\x01";  // id 1, root 1
+  return blob('\x0a', "module") + blob('\x1a', computation) + "\x30\x01";     // entry 1
+}
+
 class CliTest : public ClientTest {
  protected:
   CliTest() {
@@ -192,6 +204,50 @@ TEST_F(CliTest, KeyIsThatOfTheLibraryAndHasItsPartsInJson) {
   EXPECT_EQ(result.json["options"], cli::Json({"--optlevel=2"}));
   EXPECT_EQ(result.json["toolchain"]["version"], "1.0");
   EXPECT_EQ(result.json["fingerprint"], ToString(Identified().graph.fingerprint));
+}
+
+TEST_F(CliTest, KeyShowsEveryPartOfAGraphInJson) {
+  const std::string graph = scratch_.Write("module.pb", SmallGraph("add"));
+  const cli::Json key = RunProgramWith({"key", graph, kToolchain, "--json"}).json;
+  EXPECT_EQ(key["tag"], "neffcache-hlo-1");
+  EXPECT_EQ(key["form"], "HloModuleProto");
+  EXPECT_EQ(key["cacheable"], true);
+  EXPECT_EQ(key["dropped"].get<std::string>().size(), 64u);
+  for (const char* part : {"signature", "attributes", "skeleton"}) {
+    EXPECT_EQ(key["parts"][part].get<std::string>().size(), 64u) << part;
+  }
+  ASSERT_EQ(key["parts"]["computations"].size(), 1u);
+  EXPECT_EQ(key["parts"]["computations"][0]["instructions"], 1);
+  // Bytes that are no module have no parts.
+  const cli::Json opaque = RunProgramWith({"key", graph_, kToolchain, "--json"}).json;
+  EXPECT_EQ(opaque["tag"], "neffcache-raw-1");
+  EXPECT_FALSE(opaque.contains("parts"));
+}
+
+TEST_F(CliTest, ExplainIsLikeDiff) {
+  const std::string before = scratch_.Write("before.pb", SmallGraph("add"));
+  const std::string after = scratch_.Write("after.pb", SmallGraph("multiply"));
+  const Result same = RunProgramWith({"explain", before, before});
+  EXPECT_EQ(same.status, 0);
+  EXPECT_EQ(same.out, "the same\n");
+  const Result differ = RunProgramWith({"explain", before, after});
+  EXPECT_EQ(differ.status, 1);
+  EXPECT_EQ(differ.out, "root.1: opcode add → multiply\n");
+  const Result json = RunProgramWith({"explain", before, after, "--json", "--limit", "1"});
+  EXPECT_EQ(json.status, 1);
+  EXPECT_EQ(json.json["same"], false);
+  EXPECT_EQ(json.json["summary"], "root.1: opcode add → multiply");
+  EXPECT_EQ(
+      json.json["differences"],
+      cli::Json::parse(R"([{"kind": "instruction", "text": "root.1: opcode add → multiply"}])"));
+  EXPECT_EQ(json.json["omitted"], 0);
+  EXPECT_EQ(RunProgramWith({"explain", before, scratch_.Path("absent")}).status, 1);
+}
+
+TEST_F(CliTest, ExplainOfOneGraphIsAUsageError) {
+  const Result result = RunProgramWith({"explain", graph_});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.error, HasSubstr("explain takes two graphs"));
 }
 
 TEST_F(CliTest, KeyWithoutAVersionSaysHowToGiveOne) {

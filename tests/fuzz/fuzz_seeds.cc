@@ -1,4 +1,4 @@
-// Writes a small corpus for each fuzzer into DIR/fingerprint, DIR/options and DIR/nki.
+// Writes a small corpus for each fuzzer into DIR/explain, DIR/fingerprint, DIR/options and DIR/nki.
 
 #include <iostream>
 
@@ -38,6 +38,31 @@ std::vector<std::string> GraphSeeds() {
           ZstdCompress(Serialize(SmallModule())), "ML\xefR"};
 }
 
+// Each graph beside a changed one, and beside the next.
+std::vector<std::string> PairSeeds() {
+  const auto join = [](const std::string& before, const std::string& after) {
+    std::string joined;
+    for (int shift = 0; shift < 32; shift += 8) {
+      joined.push_back(static_cast<char>(before.size() >> shift));
+    }
+    return joined + before + after;
+  };
+  std::vector<std::string> seeds;
+  const std::vector<std::string> graphs = GraphSeeds();
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    seeds.push_back(join(graphs[i], graphs[(i + 1) % graphs.size()]));
+    std::string changed = graphs[i];
+    changed[changed.size() / 2] = static_cast<char>(changed[changed.size() / 2] ^ 1);
+    seeds.push_back(join(graphs[i], changed));
+  }
+  ProtoMessage inserted = SmallModule();
+  inserted.At(3).Message(2, Instruction("convert", 9, {1}));
+  InstructionAt(inserted, 0, 2).Remove(36);
+  InstructionAt(inserted, 0, 2).Varints(36, {9, 2});
+  seeds.push_back(join(Serialize(SmallModule()), Serialize(inserted)));
+  return seeds;
+}
+
 }  // namespace
 }  // namespace neffcache
 
@@ -49,6 +74,7 @@ int main(int argc, char** argv) {
   }
   const std::string directory = argv[1];
   const std::vector<std::pair<std::string, std::vector<std::string>>> corpora = {
+      {"explain", PairSeeds()},
       {"fingerprint", GraphSeeds()},
       {"options",
        {"compile\n--framework=XLA\ng.hlo.pb\n--output\ng.neff\n--target=trn1\n-O1\n--verbose=35",
