@@ -63,11 +63,15 @@ std::vector<uint32_t> NumberedModule::UnreferencedPayloads() {
   std::vector<uint32_t> rows;
   if (payloads_.rows.empty()) return rows;
   for (const InstructionRecord& instruction : index_.instructions) {
-    WireReader reader(instruction.bytes);
-    for (WireField field; reader.Next(&field);) {
-      if (field.number != kMetadata || field.type != WireType::kBytes) continue;
-      encoder_.NoteMetadataPayloads(field.bytes);
+    const MessageSchema& schema = SchemaOf(HloMessage::kInstruction);
+    MessageEncoder::Fields fields;
+    if (!encoder_.Read(schema, instruction.bytes, &fields)) continue;
+    for (size_t i = fields.begin; i < fields.end;) {
+      const size_t next = encoder_.GroupEnd(i, fields.end);
+      if (encoder_.At(i).number == kMetadata) encoder_.NoteMetadataPayloads({i, next});
+      i = next;
     }
+    encoder_.Release(fields);
   }
   for (uint32_t row = 0; row < payloads_.rows.size(); ++row) {
     if (!payloads_.referenced[row]) rows.push_back(row);
