@@ -10,6 +10,7 @@
 #include "io/status_macros.h"
 #include "io/zstd.h"
 #include "server/misses/explanation_text.h"
+#include "transport/limits.h"
 
 namespace neffcache {
 namespace {
@@ -145,7 +146,7 @@ std::string MissExplainer::DescribeGraphs(const NearEntry& nearest, const Queued
   const absl::optional<std::string> compared = CompareGraphs(nearest.entry.graph, compile.graph);
   if (compared.has_value()) return *compared;
   if (!nearest.parts.has_value() || !parts.has_value()) return "another graph";
-  return DescribePartDifference(*nearest.parts, LargestParts(*parts));
+  return DescribePartDifference(*nearest.parts, LargestParts(*parts, kMaxPartComputations));
 }
 
 bool MissExplainer::Comparable(const GraphRecord& graph) const {
@@ -181,7 +182,7 @@ absl::optional<GraphParts> MissExplainer::PartsOf(const Fingerprint& fingerprint
   absl::optional<GraphParts> parts;
   // What is no canonicalized HLO has none.
   if (absl::StatusOr<GraphParts> read = PartsOfGraph(*bytes); read.ok()) {
-    parts = LargestParts(*std::move(read));
+    parts = LargestParts(*std::move(read), kMaxPartComputations);
   }
   if (known_order_.size() == kKnownParts) {
     known_parts_.erase(known_order_.front());

@@ -1,8 +1,6 @@
 #include "server/store/near_entry.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
@@ -66,24 +64,6 @@ int LikenessOfGraphs(const NearQuery& query, const NearEntry& near) {
 }
 
 }  // namespace
-
-GraphParts LargestParts(GraphParts parts) {
-  std::vector<ComputationPart>& all = parts.computations;
-  if (all.size() <= kMostKeptComputations) return parts;
-  std::vector<size_t> order(all.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&all](size_t a, size_t b) {
-    return std::pair(all[b].instructions, all[a].content) <
-           std::pair(all[a].instructions, all[b].content);
-  });
-  order.resize(kMostKeptComputations);
-  std::sort(order.begin(), order.end());
-  std::vector<ComputationPart> kept;
-  kept.reserve(order.size());
-  for (const size_t i : order) kept.push_back(std::move(all[i]));
-  all = std::move(kept);
-  return parts;
-}
 
 int Likeness(const NearQuery& query, const NearEntry& near) {
   int likeness = LikenessOfGraphs(query, near);

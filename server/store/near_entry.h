@@ -23,7 +23,7 @@ struct NearQuery {
 
 struct NearEntry {
   Entry entry;
-  absl::optional<GraphParts> parts;  // As kept, see LargestParts().
+  absl::optional<GraphParts> parts;  // Of the largest computations.
 };
 
 // Why a key had to be compiled.
@@ -34,12 +34,6 @@ struct Miss {
 
   friend bool operator==(const Miss&, const Miss&) = default;
 };
-
-// How many computations of a graph are kept and compared.
-inline constexpr size_t kMostKeptComputations = 128;
-
-// The parts with the largest computations alone, still in their order.
-GraphParts LargestParts(GraphParts parts);
 
 // How much the graph and the material of an entry are like the query's; 0: not at all. The same
 // graph with other options or another toolchain is nearest, then graphs that differ in constants,

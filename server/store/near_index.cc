@@ -11,6 +11,7 @@
 #include "neffcache/v1/store.pb.h"
 #include "server/store/near_codec.h"
 #include "server/store/row_keys.h"
+#include "transport/limits.h"
 
 namespace neffcache {
 namespace {
@@ -72,7 +73,7 @@ absl::Status NearIndex::Add(const Key& key, const absl::optional<GraphParts>& pa
   kept.fingerprint = entry->material.fingerprint.digest;
   kept.graph_name = ToUtf8(NameStem(entry->graph.name));
   kept.indexed = clock_();
-  if (parts.has_value()) kept.parts = LargestParts(*parts);
+  if (parts.has_value()) kept.parts = LargestParts(*parts, kMaxPartComputations);
   Batch batch = database_.NewBatch();
   RemoveParts(database_, key, batch);
   batch.Put(Column::kParts, PartsRow(key), EncodeKeptParts(kept));
@@ -128,7 +129,8 @@ std::vector<Key> NearIndex::Candidates(const NearQuery& query) const {
 
 absl::StatusOr<std::vector<NearEntry>> NearIndex::Nearest(const NearQuery& given) const {
   NearQuery query = given;
-  if (query.parts.has_value()) query.parts = LargestParts(*std::move(query.parts));
+  if (query.parts.has_value())
+    query.parts = LargestParts(*std::move(query.parts), kMaxPartComputations);
   const std::vector<Key> candidates = Candidates(query);
   ASSIGN_OR_RETURN(std::vector<absl::optional<Entry>> entries, entries_.Find(candidates));
   std::vector<std::pair<int, NearEntry>> ranked;
