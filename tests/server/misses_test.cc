@@ -157,8 +157,9 @@ TEST_F(SlowMissesTest, CompilesDoNotWaitForASlowExplanationAndItsQueueIsBounded)
 TEST(ExplanationTextTest, IsOneBoundedLine) {
   NearEntry near;
   near.entry.graph.name = "na\nme" + std::string(1000, 'x');
-  const std::string text =
-      ExplainNearest(near, std::vector<Difference>(10, {.text = std::string(300, 'y')}), "graphs");
+  Difference difference;
+  difference.text = std::string(300, 'y');
+  const std::string text = ExplainNearest(near, std::vector<Difference>(10, difference), "graphs");
   EXPECT_LE(text.size(), 600u);
   EXPECT_EQ(text.find('\n'), std::string::npos);
 }
