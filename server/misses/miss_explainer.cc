@@ -57,7 +57,10 @@ void MissExplainer::NoteMiss(const QueuedCompile& compile, absl::string_view rea
 }
 
 void MissExplainer::NoteEntry(const Entry& entry) {
-  Post([this, entry] { IndexEntry(entry); });
+  // Not all of it: a failure's has the end of its log.
+  Post([this, key = entry.key, fingerprint = entry.material.fingerprint, graph = entry.graph] {
+    IndexEntry(key, fingerprint, graph);
+  });
 }
 
 void MissExplainer::AwaitIdle() {
@@ -192,15 +195,14 @@ absl::optional<GraphParts> MissExplainer::PartsOf(const Fingerprint& fingerprint
   return known_parts_[fingerprint.digest] = std::move(parts);
 }
 
-void MissExplainer::IndexEntry(const Entry& entry) {
-  GraphRecord graph = entry.graph;
+void MissExplainer::IndexEntry(const Key& key, const Fingerprint& fingerprint, GraphRecord graph) {
   if (graph.digest.empty()) {
     // Published without its graph, which another compile may have left here.
-    absl::StatusOr<GraphRecord> kept = store_.FindGraph(entry.material.fingerprint);
+    absl::StatusOr<GraphRecord> kept = store_.FindGraph(fingerprint);
     if (kept.ok()) graph = *std::move(kept);
   }
   // An entry that is not found by its parts is no worse an entry.
-  store_.IndexParts(entry.key, PartsOf(entry.material.fingerprint, graph)).IgnoreError();
+  store_.IndexParts(key, PartsOf(fingerprint, graph)).IgnoreError();
 }
 
 }  // namespace neffcache

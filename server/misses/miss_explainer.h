@@ -25,8 +25,8 @@ namespace neffcache {
 
 struct MissExplainerOptions {
   std::function<absl::Time()> clock = absl::Now;
-  // Pending work; more is not done.
-  size_t max_pending = 1000;
+  // Pending work, some kilobytes each; more is not done.
+  size_t max_pending = 4000;
   // While more misses than this wait, graphs are not compared, only their parts.
   size_t compare_while_pending = 32;
   // Larger graphs have no parts...
@@ -76,7 +76,7 @@ class MissExplainer {
 
   // On the explainer's thread.
   void ExplainMiss(const QueuedCompile& compile, const std::string& reason);
-  void IndexEntry(const Entry& entry);
+  void IndexEntry(const Key& key, const Fingerprint& fingerprint, GraphRecord graph);
   Miss Explain(const QueuedCompile& compile);
   std::string DescribeGraphs(const NearEntry& nearest, const QueuedCompile& compile,
                              const absl::optional<GraphParts>& parts);
