@@ -119,6 +119,8 @@ CompileEvent LiveDispatcher::AnswerWhileDraining(const Key& key) const {
 
 void LiveDispatcher::LookUp(const CompileOrder& order) {
   const Key& key = order.key;
+  absl::string_view reason;
+  if (order.purpose == Purpose::kRebuild) reason = "the artifact that it had was damaged";
   while (true) {
     absl::StatusOr<Entry> entry = store_.Find(key);
     if (absl::IsNotFound(entry.status()) || absl::IsDataLoss(entry.status())) {
@@ -130,6 +132,7 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
     if (Answer(*entry)) return;
     const absl::Status forgotten = store_.ForgetFailure(key);
     if (!forgotten.ok() && !absl::IsNotFound(forgotten)) return RefuseAll(key, forgotten);
+    reason = "its last compile failed, and it was asked for anew";
   }
   if (!Admit(key)) return;
 
@@ -162,12 +165,14 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
     CarryOut(delivery);
   }
   delivery.Deliver();
+  if (kept && options_.on_miss) options_.on_miss(queued, reason);
   // Published() leaves a compile alone that is being looked up: what came meanwhile is seen here.
   if (const absl::StatusOr<Entry> entry = store_.Find(key); entry.ok()) Published(*entry);
 }
 
 void LiveDispatcher::Published(const Entry& entry) {
   if (entry.ready() == nullptr) return;
+  if (options_.on_entry) options_.on_entry(entry);
   Delivery delivery;
   {
     absl::MutexLock lock(&mutex_);
@@ -312,7 +317,11 @@ absl::Status LiveDispatcher::KeepGraph(CallerId caller, const QueuedCompile& que
     CarryOut(delivery);
   }
   delivery.Deliver();
-  if (!wanted) DropIfAnswered(queued.key);
+  if (!wanted) {
+    DropIfAnswered(queued.key);
+  } else if (options_.on_miss) {
+    options_.on_miss(queued, "");
+  }
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "io/status_macros.h"
 #include "server/store/counters.h"
 #include "server/store/entry_codec.h"
+#include "server/store/near_index.h"
 #include "server/store/row_keys.h"
 
 namespace neffcache {
@@ -165,6 +166,7 @@ absl::Status Artifacts::QuarantineInTurn(const Digest& digest) {
     RETURN_IF_ERROR(records_.Remove(key));
     batch.Delete(Column::kEntries, key.bytes());
     batch.Delete(Column::kReferences, ReferenceRow(digest, key));
+    NearIndex::Remove(database_, key, batch);
     batch.Add(kReadyCounter, -1);
   }
   batch.Add(kArtifactCounter, -1);

@@ -40,6 +40,8 @@ enum class Column : size_t {
   kNative,      // toolchain version, stock module -> key
   kQueue,       // key -> QueuedCompile
   kUsage,       // key -> UsageRecord
+  kParts,       // key -> PartsRecord, and the index of the parts
+  kMisses,      // key -> Miss
   kCount
 };
 

@@ -15,6 +15,7 @@
 #include "server/store/entries.h"
 #include "server/store/index_rebuild.h"
 #include "server/store/kept_graphs.h"
+#include "server/store/near_index.h"
 #include "server/store/record_files.h"
 #include "server/store/recorded_entries.h"
 #include "server/store/row_keys.h"
@@ -51,7 +52,8 @@ struct Store::Parts {
         recorded({database(), files, records, graphs, artifacts, bundles}),
         commits({database(), files, records, entries, bundles, artifacts, recorded, keys,
                  options.clock, OrNothing(options.on_step)}),
-        usage(database(), options.clock) {}
+        usage(database(), options.clock),
+        near(database(), entries, keys, options.clock) {}
 
   Database& database() { return directory.database(); }
 
@@ -68,6 +70,7 @@ struct Store::Parts {
   RecordedEntries recorded;
   Commits commits;
   UsageBatch usage;
+  NearIndex near;
 };
 
 Store::Store(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -206,6 +209,26 @@ absl::StatusOr<Key> Store::FindNative(absl::string_view toolchain_version,
   if (row.has_value()) return KeyAtEnd(*row);
   return absl::NotFoundError(
       absl::StrCat("finding stock module ", module, ": no key is known for it"));
+}
+
+absl::Status Store::IndexParts(const Key& key, const absl::optional<GraphParts>& parts) {
+  return parts_->near.Add(key, parts);
+}
+
+absl::StatusOr<std::vector<NearEntry>> Store::Nearest(const NearQuery& query) const {
+  return parts_->near.Nearest(query);
+}
+
+absl::Status Store::RecordMiss(const Key& key, const Miss& miss) {
+  return parts_->near.RecordMiss(key, miss);
+}
+
+absl::StatusOr<Miss> Store::FindMiss(const Key& key) const {
+  return parts_->near.FindMiss(key);
+}
+
+std::vector<absl::optional<Miss>> Store::FindMisses(absl::Span<const Key> keys) const {
+  return parts_->near.FindMisses(keys);
 }
 
 absl::StatusOr<StoreCounts> Store::Count() const {

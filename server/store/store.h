@@ -16,6 +16,7 @@
 #include "io/digest.h"
 #include "server/store/content.h"
 #include "server/store/entry.h"
+#include "server/store/near_entry.h"
 
 namespace neffcache {
 
@@ -172,6 +173,22 @@ class Store {
   // NOT_FOUND.
   absl::StatusOr<Key> FindNative(absl::string_view toolchain_version,
                                  absl::string_view module) const;
+
+  // --- Why keys are compiled. Best effort: not durable, and not rebuilt by RebuildIndex().
+
+  // Makes the key's entry one that Nearest() finds: by its graph's parts, where they are known, by
+  // its fingerprint and its name. It goes with the entry. NOT_FOUND: there is no entry.
+  absl::Status IndexParts(const Key& key, const absl::optional<GraphParts>& parts);
+  // At most 4 entries that are like the key, most alike first, whatever the number of entries:
+  // looks at some 150 at most, the newest of those that have a part in common.
+  absl::StatusOr<std::vector<NearEntry>> Nearest(const NearQuery& query) const;
+  // Replaces what was recorded for the key. It goes with the entry. NOT_FOUND: the key is neither
+  // queued nor has it an entry.
+  absl::Status RecordMiss(const Key& key, const Miss& miss);
+  // NOT_FOUND.
+  absl::StatusOr<Miss> FindMiss(const Key& key) const;
+  // One slot for each key, empty where nothing is recorded.
+  std::vector<absl::optional<Miss>> FindMisses(absl::Span<const Key> keys) const;
 
   absl::StatusOr<StoreCounts> Count() const;
 
