@@ -15,6 +15,7 @@
 #include "server/store/entries.h"
 #include "server/store/index_rebuild.h"
 #include "server/store/kept_graphs.h"
+#include "server/store/ready_table.h"
 #include "server/store/record_files.h"
 #include "server/store/recorded_entries.h"
 #include "server/store/row_keys.h"
@@ -43,8 +44,8 @@ struct Store::Parts {
         guard(directory.layout().data_dir(), directory.layout().db_dir(), options.min_free_bytes),
         files(directory.layout(), guard, options.inline_limit),
         records(directory.layout()),
-        entries(database(), options.clock),
-        artifacts(database(), files, records, options.clock),
+        entries(database(), ready, options.clock),
+        artifacts(database(), files, records, ready, options.clock),
         graphs(database(), files),
         bundles(database(), entries, options.clock),
         queue(database(), graphs, keys, OrNothing(options.on_step)),
@@ -60,6 +61,7 @@ struct Store::Parts {
   ContentFiles files;
   RecordFiles records;
   Turns<Key> keys;
+  ReadyTable ready;
   Entries entries;
   Artifacts artifacts;
   KeptGraphs graphs;
@@ -89,6 +91,10 @@ absl::StatusOr<Entry> Store::Find(const Key& key) const {
 
 absl::StatusOr<std::vector<absl::optional<Entry>>> Store::Find(absl::Span<const Key> keys) const {
   return parts_->entries.Find(keys);
+}
+
+std::vector<absl::optional<ReadyState>> Store::FindReadyInMemory(absl::Span<const Key> keys) const {
+  return parts_->entries.FindReadyInMemory(keys);
 }
 
 absl::StatusOr<Entry> Store::Recall(const Key& key) {

@@ -91,6 +91,9 @@ class Store {
   absl::StatusOr<Entry> Find(const Key& key) const;
   // One slot for each key, empty where nothing is known or the entry cannot be decoded.
   absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
+  // The same of ready entries that were found in a batch lately, without a look at the disk. An
+  // empty slot says nothing of its key: Find() does.
+  std::vector<absl::optional<ReadyState>> FindReadyInMemory(absl::Span<const Key> keys) const;
   // For a key that Find() does not find, before it is compiled: the entry of its record file, when
   // the database has lost it, taken up again after a check of its artifact. NOT_FOUND.
   absl::StatusOr<Entry> Recall(const Key& key);
