@@ -150,13 +150,14 @@ void FillArtifacts(ServiceContext& context, const Found& found, uint32_t inline_
 
 void CountResults(ServiceContext& context, const std::vector<Key>& keys, const Found& found,
                   const v1::LookupResponse& response) {
-  context.counters.CountLookups(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     const v1::LookupResult& result = response.results(static_cast<int>(i));
     if (result.state() != v1::LookupResult::STATE_READY) continue;
+    context.store.NoteUse(keys[i]);
+    if (result.inline_artifact().empty()) continue;  // Only its state was told.
+    context.counters.CountLookup();
     context.counters.CountHit(found.compile_time(i));
     context.counters.CountServed(result.inline_artifact().size());
-    context.store.NoteUse(keys[i]);
   }
 }
 

@@ -116,6 +116,19 @@ absl::StatusOr<ContentReader> Artifacts::Open(const Digest& digest) {
   return reader;
 }
 
+absl::Duration Artifacts::CompileTimeOf(const Digest& digest) const {
+  std::vector<Key> keys;
+  const absl::Status scanned = database_.Scan(Column::kReferences, digest.bytes(),
+                                              [&](absl::string_view row, absl::string_view) {
+                                                const absl::StatusOr<Key> key = KeyAtEnd(row);
+                                                if (key.ok()) keys.push_back(*key);
+                                                return keys.empty();
+                                              });
+  if (!scanned.ok()) return absl::ZeroDuration();
+  const std::vector<Entry> entries = EntriesOf(keys);
+  return entries.empty() ? absl::ZeroDuration() : entries.front().compile_time;
+}
+
 absl::Status Artifacts::Quarantine(const Digest& digest) {
   const Turn turn = turns_.Take(digest);
   return QuarantineInTurn(digest);

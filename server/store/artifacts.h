@@ -44,6 +44,8 @@ class Artifacts {
 
   // See Store::OpenContent.
   absl::StatusOr<ContentReader> Open(const Digest& digest);
+  // See Store::CompileTimeOf.
+  absl::Duration CompileTimeOf(const Digest& digest) const;
   // See Store::Quarantine.
   absl::Status Quarantine(const Digest& digest);
   // See Store::TakeQuarantined.

@@ -132,6 +132,10 @@ absl::StatusOr<ContentReader> Store::OpenContent(ContentKind kind, const Digest&
   return parts_->files.OpenCompressed(digest);
 }
 
+absl::Duration Store::CompileTimeOf(const Digest& artifact) const {
+  return parts_->artifacts.CompileTimeOf(artifact);
+}
+
 absl::Status Store::Quarantine(const Digest& artifact) {
   return parts_->artifacts.Quarantine(artifact);
 }

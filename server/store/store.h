@@ -117,6 +117,8 @@ class Store {
   // NOT_FOUND; DATA_LOSS: it is missing, short or was found damaged before. An artifact found so is
   // quarantined.
   absl::StatusOr<ContentReader> OpenContent(ContentKind kind, const Digest& digest) const;
+  // Of any entry with this artifact; zero when it is unknown.
+  absl::Duration CompileTimeOf(const Digest& artifact) const;
   // Never serves these bytes again: a reader found that they do not have their digest. The
   // artifact's entries are forgotten, so that the next request compiles again; a commit of the same
   // artifact brings good bytes. NOT_FOUND: there is no such artifact.

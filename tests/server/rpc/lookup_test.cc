@@ -157,17 +157,25 @@ TEST_F(LookupTest, KeysAreRecordedInTheBundle) {
   EXPECT_EQ(keys->front().key, ComputeKey(material));
 }
 
-TEST_F(LookupTest, HitsAndTheTimeTheySaveAreCounted) {
+TEST_F(LookupTest, ArtifactsThatComeWithTheAnswerAreHitsAndStatesAloneAreNone) {
   const KeyMaterial material = MaterialOf("graph");
   Commit(material, "artifact", absl::Seconds(90));
   v1::LookupRequest request;
   request.add_keys(KeyOf(material));
   request.add_keys(std::string(32, 'k'));
   ASSERT_TRUE(Lookup(request).ok());
+  EXPECT_EQ(Stats().lookups(), 0u);
+  EXPECT_EQ(Stats().hits(), 0u);
+  EXPECT_EQ(Stats().compile_time_saved_ms(), 0);
+  EXPECT_EQ(store_->UseOf(ComputeKey(material))->hits, 1u);
+
+  request.set_inline_limit(100);
+  ASSERT_TRUE(Lookup(request).ok());
   const v1::Stats stats = Stats();
-  EXPECT_EQ(stats.lookups(), 2u);
+  EXPECT_EQ(stats.lookups(), 1u);
   EXPECT_EQ(stats.hits(), 1u);
   EXPECT_EQ(stats.compile_time_saved_ms(), 90'000);
+  EXPECT_EQ(stats.bytes_served(), 8u);
 }
 
 TEST_F(LookupTest, WhoOnlyWantsToKnowGetsNoBytesAndCountsAsNoUse) {
