@@ -52,7 +52,7 @@ class DaemonClient final : public Client {
   }
 
   absl::Status Fetch(const ArtifactName& artifact, const std::string& path) override {
-    return FetchVerified(*daemon_, artifact, path);
+    return FetchVerified(*daemon_, artifact, path, NamedBy::kCaller);
   }
 
   absl::Status Save(const CompileOutcome& outcome, const std::string& path) override {
@@ -60,7 +60,9 @@ class DaemonClient final : public Client {
       return absl::FailedPreconditionError(
           absl::StrCat("writing ", path, ": key ", outcome.key, " has no artifact"));
     }
-    if (!outcome.inline_artifact.has_value()) return Fetch(*outcome.artifact, path);
+    if (!outcome.inline_artifact.has_value()) {
+      return FetchVerified(*daemon_, *outcome.artifact, path, NamedBy::kCompile);
+    }
     ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(outcome.artifact->digest));
     return WriteVerified(path, *outcome.inline_artifact, digest);
   }

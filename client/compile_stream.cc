@@ -141,7 +141,8 @@ class CompileStream {
     progress.phase = CompileProgress::Phase::kUploading;
     Report(progress);
     return UploadGraph(
-        spec_.spec.graph_path, [this](const v1::CompileRequest& request) { return Send(request); },
+        spec_.spec.graph_path, spec_.graph.files,
+        [this](const v1::CompileRequest& request) { return Send(request); },
         [&](uint64_t sent) {
           progress.elapsed = absl::Now() - begin;
           progress.detail = absl::StrCat(sent, " bytes sent");

@@ -17,6 +17,7 @@ namespace neffcache {
 struct DownloadRequest {
   v1::FetchRequest::Kind kind = v1::FetchRequest::KIND_ARTIFACT;
   Digest digest;
+  bool of_compile = false;  // A compile answer named it: see FetchRequest.
   std::string doing;  // "fetching artifact 3f2a…"
 };
 

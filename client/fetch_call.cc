@@ -12,7 +12,7 @@
 namespace neffcache {
 
 absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
-                           ShouldStop should_stop) {
+                           NamedBy named_by, ShouldStop should_stop) {
   DownloadRequest request;
   request.kind = v1::FetchRequest::KIND_ARTIFACT;
   request.doing = absl::StrCat("fetching artifact ", artifact.digest);
@@ -22,6 +22,7 @@ absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const s
         absl::StrCat(request.doing, ": it is not named by 64 hex digits"));
   }
   request.digest = *digest;
+  request.of_compile = named_by == NamedBy::kCompile;
   // First, so that an output that cannot be written costs no download.
   ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedFile> file,
                    VerifiedFile::Create(path, *digest, artifact.size));

@@ -18,9 +18,12 @@ inline bool NeverStop() {
   return false;
 }
 
+// Who named the artifact; the daemon counts hits by it.
+enum class NamedBy { kCaller, kCompile };
+
 // As Client::Fetch(). CANCELLED, and no file: `should_stop` said so.
 absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
-                           ShouldStop should_stop = NeverStop);
+                           NamedBy named_by, ShouldStop should_stop = NeverStop);
 
 // Gives a kept log or graph, decompressed, to `sink` as it arrives. DATA_LOSS, after the bytes were
 // given: they do not have the digest. RESOURCE_EXHAUSTED: more than `limit` bytes.

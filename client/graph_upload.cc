@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "graph/graph_pack.h"
 #include "io/digest.h"
 #include "io/file.h"
 #include "io/status_macros.h"
@@ -42,12 +45,45 @@ class PieceSender {
   v1::CompileRequest request_;
 };
 
+// What stands before the graph in a pack; nothing for a graph without kernel files.
+class KernelContents {
+ public:
+  static absl::StatusOr<KernelContents> Read(const std::vector<KernelFile>& files) {
+    KernelContents contents;
+    if (files.empty()) return contents;
+    contents.contents_.reserve(files.size());  // The views stay valid.
+    std::vector<PackedFile> packed;
+    for (const KernelFile& file : files) {
+      ASSIGN_OR_RETURN(std::string content, ReadRegularFile(file.path, kMaxKernelFileBytes));
+      if (Sha256Of(content) != file.digest) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("the kernel file ", file.path, " changed since its graph was identified"));
+      }
+      contents.contents_.push_back(std::move(content));
+      packed.push_back({file.path, contents.contents_.back()});
+    }
+    contents.head_ = GraphPackHead(packed);
+    return contents;
+  }
+
+  std::vector<absl::string_view> parts() const {
+    std::vector<absl::string_view> parts = {head_};
+    parts.insert(parts.end(), contents_.begin(), contents_.end());
+    return parts;
+  }
+
+ private:
+  std::string head_;
+  std::vector<std::string> contents_;
+};
+
 }  // namespace
 
-absl::Status UploadGraph(const std::string& path,
+absl::Status UploadGraph(const std::string& path, const std::vector<KernelFile>& files,
                          absl::FunctionRef<bool(const v1::CompileRequest&)> send,
                          absl::FunctionRef<void(uint64_t)> on_bytes) {
   ASSIGN_OR_RETURN(const Fd file, OpenForRead(path));
+  ASSIGN_OR_RETURN(const KernelContents kernels, KernelContents::Read(files));
   const auto buffer = std::make_unique_for_overwrite<char[]>(kPieceSize);
   ZstdCompressor compressor;
   PieceSender sender(send);
@@ -58,15 +94,26 @@ absl::Status UploadGraph(const std::string& path,
 
   Sha256 hash;
   uint64_t size = 0;
+  const auto write = [&](absl::string_view bytes) {
+    hash.Update(bytes);
+    size += bytes.size();
+    return compressor.Write(bytes, sink);
+  };
+  for (const absl::string_view part : kernels.parts()) {
+    for (absl::string_view rest = part; !rest.empty();) {
+      const absl::string_view bytes = rest.substr(0, kPieceSize);
+      rest.remove_prefix(bytes.size());
+      if (absl::Status status = write(bytes); !status.ok()) return gone_is_ok(status);
+      on_bytes(size);
+    }
+  }
+  const uint64_t before_graph = size;
   for (;;) {
-    ASSIGN_OR_RETURN(const size_t n, ReadAt(file.get(), size, {buffer.get(), kPieceSize}, path));
+    ASSIGN_OR_RETURN(const size_t n,
+                     ReadAt(file.get(), size - before_graph, {buffer.get(), kPieceSize}, path));
     if (n == 0) break;
     const absl::string_view bytes(buffer.get(), n);
-    hash.Update(bytes);
-    if (absl::Status status = compressor.Write(bytes, sink); !status.ok()) {
-      return gone_is_ok(status);
-    }
-    size += n;
+    if (absl::Status status = write(bytes); !status.ok()) return gone_is_ok(status);
     on_bytes(size);
   }
   absl::Status status = compressor.Finish(sink);

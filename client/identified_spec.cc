@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "graph/graph_pack.h"
 #include "graph/options.h"
+#include "io/digest.h"
 #include "io/file.h"
 #include "io/status_macros.h"
 
@@ -22,8 +24,11 @@ absl::StatusOr<GraphIdentity> IdentifyGraphFile(const std::string& path, GraphOr
   ASSIGN_OR_RETURN(const FileContents contents, FileContents::Load(path));
   IdentifyOptions options;
   options.order = order;
-  // No `file_digest`: a kernel file does not travel with its graph, so only the asking process can
-  // compile it, and the daemon could not check its fingerprint.
+  options.file_digest = [](absl::string_view file) -> absl::StatusOr<Digest> {
+    ASSIGN_OR_RETURN(const std::string content,
+                     ReadRegularFile(std::string(file), kMaxKernelFileBytes));
+    return Sha256Of(content);
+  };
   absl::StatusOr<GraphIdentity> identity = IdentifyGraph(contents.bytes(), options);
   if (!identity.ok()) {
     return absl::Status(identity.status().code(),

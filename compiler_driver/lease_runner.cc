@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "compiler_driver/child_environment.h"
 #include "compiler_driver/daemon_calls.h"
+#include "compiler_driver/kernel_files.h"
 #include "graph/compiler_input.h"
 #include "graph/fingerprint.h"
+#include "graph/graph_pack.h"
 #include "io/file.h"
 #include "io/status_macros.h"
 #include "io/utf8.h"
@@ -30,13 +32,14 @@ CompileOutcome NotCompiled(const absl::Status& why) {
   return outcome;
 }
 
-// Replaces a wrapped graph (gzip, zstd, HloProto, HloSnapshot) by the bare module: all have one
-// fingerprint, and compilers read bare modules only. A graph that cannot be unwrapped stays.
+// Replaces a wrapped graph (a pack, gzip, zstd, HloProto, HloSnapshot) by the bare module: all have
+// one fingerprint, and compilers read bare modules only. A graph that cannot be unwrapped stays.
 absl::Status Unwrap(const std::string& path) {
   ASSIGN_OR_RETURN(const FileContents graph, FileContents::Load(path));
   std::string storage;
   const absl::StatusOr<absl::string_view> module =
       CompilerInput(graph.bytes(), IdentifyOptions().unwrap_limit, &storage);
+  if (!module.ok() && IsGraphPack(graph.bytes())) return module.status();
   if (!module.ok() || module->size() == graph.bytes().size()) return absl::OkStatus();
   ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, 0600));
   RETURN_IF_ERROR(file.Write(*module));
@@ -90,6 +93,8 @@ absl::StatusOr<CompileOutcome> LeaseRunner::Compile(HeldLease& held,
     return absl::CancelledError("the lease is void");
   }
   if (!fetched.ok()) return NotCompiled(fetched);
+  const absl::StatusOr<KernelFiles> kernels = KernelFiles::LayOut(graph, directory.path());
+  if (!kernels.ok()) return NotCompiled(kernels.status());
   if (const absl::Status unwrapped = Unwrap(graph); !unwrapped.ok()) return NotCompiled(unwrapped);
 
   const std::string temporary = absl::StrCat(directory.path(), "/tmp");
@@ -106,6 +111,7 @@ absl::StatusOr<CompileOutcome> LeaseRunner::Compile(HeldLease& held,
   job.limits.grace = options_.grace;
   CompileOutcome outcome = RunCompile(compiler, job, stop, &held.progress);
   if (stop.stop_requested()) return absl::CancelledError("the lease is void");
+  if (const absl::Status same = kernels->CheckUnchanged(); !same.ok()) return NotCompiled(same);
   return outcome;
 }
 

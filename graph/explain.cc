@@ -11,8 +11,9 @@
 #include "graph/explain/numbered_module.h"
 #include "graph/explain/printable.h"
 #include "graph/graph_form.h"
+#include "graph/graph_pack.h"
 #include "graph/module_description.h"
-#include "graph/unwrap.h"
+#include "graph/opened_graph.h"
 #include "io/status_macros.h"
 
 namespace neffcache {
@@ -22,13 +23,12 @@ constexpr size_t kLongestSummary = 400;
 
 // One of two graphs, as far as it is looked at the same way whatever it is.
 struct Side {
-  std::string storage;
-  absl::string_view bytes;  // Unwrapped.
+  OpenedGraph graph;
   GraphIdentity identity;
 };
 
 absl::Status Open(absl::string_view bytes, const IdentifyOptions& options, Side* side) {
-  ASSIGN_OR_RETURN(side->bytes, Unwrap(bytes, options.unwrap_limit, &side->storage));
+  RETURN_IF_ERROR(OpenGraph(bytes, options, &side->graph));
   ASSIGN_OR_RETURN(side->identity, IdentifyGraph(bytes, options));
   return absl::OkStatus();
 }
@@ -64,31 +64,58 @@ void CompareForms(const Side& before, const Side& after, Findings* findings) {
     AddForm("form", absl::StrCat("both ", is), findings);
   }
   if (!IsRaw(before.identity) || !IsRaw(after.identity)) return;
-  if (before.bytes.size() != after.bytes.size()) {
-    AddForm("size", absl::StrCat(before.bytes.size(), kBecomes, after.bytes.size(), " bytes"),
+  if (before.graph.bytes.size() != after.graph.bytes.size()) {
+    AddForm("size",
+            absl::StrCat(before.graph.bytes.size(), kBecomes, after.graph.bytes.size(), " bytes"),
             findings);
   }
-  const auto [b, a] = std::mismatch(before.bytes.begin(), before.bytes.end(), after.bytes.begin(),
-                                    after.bytes.end());
+  const auto [b, a] = std::mismatch(before.graph.bytes.begin(), before.graph.bytes.end(),
+                                    after.graph.bytes.begin(), after.graph.bytes.end());
   const auto text = [](absl::string_view bytes, absl::string_view::const_iterator at) {
     return at == bytes.end() ? std::string("the end")
                              : absl::StrFormat("0x%02x", static_cast<uint8_t>(*at));
   };
-  if (b != before.bytes.end() || a != after.bytes.end()) {
+  if (b != before.graph.bytes.end() || a != after.graph.bytes.end()) {
     AddForm("bytes",
-            absl::StrCat("first difference at offset ", b - before.bytes.begin(), ": ",
-                         text(before.bytes, b), kBecomes, text(after.bytes, a)),
+            absl::StrCat("first difference at offset ", b - before.graph.bytes.begin(), ": ",
+                         text(before.graph.bytes, b), kBecomes, text(after.graph.bytes, a)),
             findings);
   } else if (before.identity.fingerprint != after.identity.fingerprint) {
     AddForm("kernel files", "the bytes are the same, files that they name differ", findings);
   }
 }
 
-bool SameSkeleton(absl::string_view before, absl::string_view after,
-                  const IdentifyOptions& options) {
-  const auto skeleton = [&options](absl::string_view module) -> absl::StatusOr<Digest> {
-    ASSIGN_OR_RETURN(HloIndex index, IndexModule(module));
-    NativeKernels kernels(options);
+// One path with two contents: between two packs the configurations that name it are the same text.
+void CompareKernelFiles(const GraphIdentity& before, const GraphIdentity& after,
+                        Findings* findings) {
+  for (const KernelFile& old : before.files) {
+    for (const KernelFile& now : after.files) {
+      if (old.path != now.path || old.digest == now.digest) continue;
+      AddForm("kernel file",
+              absl::StrCat("the content of ", Printable(KernelFileName(now.path), 90), " ",
+                           old.digest.Hex().substr(0, 8), kBecomes, now.digest.Hex().substr(0, 8)),
+              findings);
+    }
+  }
+}
+
+// Digests of the files of both sides; of a path that both have, the first's.
+IdentifyOptions OptionsOfBoth(const Side& before, const Side& after) {
+  IdentifyOptions options = after.graph.options;
+  if (!before.graph.options.file_digest) return options;
+  options.file_digest =
+      [first = before.graph.options.file_digest,
+       second = after.graph.options.file_digest](absl::string_view path) -> absl::StatusOr<Digest> {
+    absl::StatusOr<Digest> digest = first(path);
+    return digest.ok() || !second ? digest : second(path);
+  };
+  return options;
+}
+
+bool SameSkeleton(const Side& before, const Side& after) {
+  const auto skeleton = [](const Side& side) -> absl::StatusOr<Digest> {
+    ASSIGN_OR_RETURN(HloIndex index, IndexModule(RecognizeGraph(side.graph.bytes).module));
+    NativeKernels kernels(side.graph.options);
     return DescribeSkeleton(index, kernels);
   };
   const absl::StatusOr<Digest> b = skeleton(before);
@@ -98,14 +125,16 @@ bool SameSkeleton(absl::string_view before, absl::string_view after,
 
 absl::Status CompareHlo(const Side& before, const Side& after, const ExplainOptions& options,
                         Findings* findings, Explanation* explanation) {
-  const absl::string_view before_module = RecognizeGraph(before.bytes).module;
-  const absl::string_view after_module = RecognizeGraph(after.bytes).module;
-  explanation->only_scalar_constants = SameSkeleton(before_module, after_module, options.identify);
+  const absl::string_view before_module = RecognizeGraph(before.graph.bytes).module;
+  const absl::string_view after_module = RecognizeGraph(after.graph.bytes).module;
+  explanation->only_scalar_constants = SameSkeleton(before, after);
   ASSIGN_OR_RETURN(const std::unique_ptr<NumberedModule> b,
-                   NumberedModule::Open(before_module, options.identify));
+                   NumberedModule::Open(before_module, before.graph.options));
   ASSIGN_OR_RETURN(const std::unique_ptr<NumberedModule> a,
-                   NumberedModule::Open(after_module, options.identify));
-  CompareModules(*b, *a, options.identify, findings);
+                   NumberedModule::Open(after_module, after.graph.options));
+  CompareKernelFiles(before.identity, after.identity, findings);
+  const IdentifyOptions of_both = OptionsOfBoth(before, after);
+  CompareModules(*b, *a, of_both, findings);
   if (findings->empty() && findings->following_shapes() == 0 &&
       options.identify.order == GraphOrder::kExact) {
     CompareWrittenOrder(*b, *a, findings);

@@ -15,7 +15,7 @@
 #include "graph/graph_form.h"
 #include "graph/hlo_schema.h"
 #include "graph/module_description.h"
-#include "graph/unwrap.h"
+#include "graph/opened_graph.h"
 #include "io/status_macros.h"
 
 namespace neffcache {
@@ -78,30 +78,29 @@ class ScalarConstants {
   std::vector<const InstructionRecord*> instructions_;
 };
 
-struct OpenGraph {
-  std::string storage;
+struct RankGraph {
+  OpenedGraph opened;
   std::unique_ptr<NumberedModule> module;
   Digest skeleton;
 };
 
 absl::Status Open(absl::string_view bytes, size_t number, const IdentifyOptions& options,
-                  OpenGraph* graph) {
+                  RankGraph* graph) {
   const auto fail = [number](absl::string_view why) {
     return absl::FailedPreconditionError(
         absl::StrCat("looking for a baked-in rank in graph ", number, ": ", why));
   };
-  ASSIGN_OR_RETURN(const absl::string_view unwrapped,
-                   Unwrap(bytes, options.unwrap_limit, &graph->storage));
-  const RecognizedGraph recognized = RecognizeGraph(unwrapped);
+  RETURN_IF_ERROR(OpenGraph(bytes, options, &graph->opened));
+  const RecognizedGraph recognized = RecognizeGraph(graph->opened.bytes);
   if (recognized.module.empty()) return fail("it is no HLO");
   if (!recognized.opaque_reason.empty()) return fail(recognized.opaque_reason);
   absl::StatusOr<std::unique_ptr<NumberedModule>> module =
-      NumberedModule::Open(recognized.module, options, Constants::kMaskScalars);
+      NumberedModule::Open(recognized.module, graph->opened.options, Constants::kMaskScalars);
   if (!module.ok()) return fail(module.status().message());
   graph->module = *std::move(module);
   absl::StatusOr<HloIndex> index = IndexModule(recognized.module);
   if (!index.ok()) return fail(index.status().message());
-  NativeKernels kernels(options);
+  NativeKernels kernels(graph->opened.options);
   const absl::StatusOr<Digest> skeleton = DescribeSkeleton(*index, kernels);
   if (!skeleton.ok()) return fail(skeleton.status().message());
   graph->skeleton = *skeleton;
@@ -147,7 +146,7 @@ absl::StatusOr<RankBakedIn> ExplainRankBakedIn(absl::Span<const absl::string_vie
   if (graphs.size() < 2) {
     return absl::InvalidArgumentError("looking for a baked-in rank takes two graphs or more");
   }
-  OpenGraph first;
+  RankGraph first;
   RETURN_IF_ERROR(Open(graphs[0], 0, options, &first));
   ScalarConstants base(*first.module);
   std::vector<Digest> forms;  // Of the first graph's constants.
@@ -156,7 +155,7 @@ absl::StatusOr<RankBakedIn> ExplainRankBakedIn(absl::Span<const absl::string_vie
 
   absl::flat_hash_map<size_t, Varying> varying;
   for (size_t g = 1; g < graphs.size(); ++g) {
-    OpenGraph graph;
+    RankGraph graph;
     RETURN_IF_ERROR(Open(graphs[g], g, options, &graph));
     if (graph.skeleton != first.skeleton) {
       return absl::FailedPreconditionError(absl::StrCat(

@@ -9,7 +9,7 @@
 #include "graph/hlo_index.h"
 #include "graph/module_description.h"
 #include "graph/native_kernel.h"
-#include "graph/unwrap.h"
+#include "graph/opened_graph.h"
 #include "graph/wire.h"
 #include "io/status_macros.h"
 
@@ -69,6 +69,7 @@ void IdentifyHlo(absl::string_view bytes, const RecognizedGraph& graph, GraphOrd
   absl::StatusOr<HloIndex> index = IndexModule(graph.module);
   if (!index.ok()) {
     identity->raw_reason = std::string(index.status().message());
+    identity->cut_short = absl::IsDataLoss(index.status());
     IdentifyRaw(bytes, nullptr, kernels, identity);
     return;
   }
@@ -77,6 +78,7 @@ void IdentifyHlo(absl::string_view bytes, const RecognizedGraph& graph, GraphOrd
   identity->name = index->name;
   if (!graph.opaque_reason.empty()) {
     identity->raw_reason = graph.opaque_reason;
+    identity->cut_short = graph.cut_short;
     IdentifyRaw(bytes, &*index, kernels, identity);
     return;
   }
@@ -120,12 +122,11 @@ bool IsKnownTag(absl::string_view tag) {
 absl::StatusOr<GraphIdentity> IdentifyGraph(absl::string_view bytes,
                                             const IdentifyOptions& options) {
   if (bytes.empty()) return absl::InvalidArgumentError("the graph is empty");
-  std::string storage;
-  ASSIGN_OR_RETURN(const absl::string_view graph_bytes,
-                   Unwrap(bytes, options.unwrap_limit, &storage));
-  if (graph_bytes.empty()) return absl::InvalidArgumentError("the graph is empty");
+  OpenedGraph opened;
+  RETURN_IF_ERROR(OpenGraph(bytes, options, &opened));
+  const absl::string_view graph_bytes = opened.bytes;
   GraphIdentity identity;
-  NativeKernels kernels(options);
+  NativeKernels kernels(opened.options);
   const RecognizedGraph graph = RecognizeGraph(graph_bytes);
   identity.form = graph.form;
   if (graph.module.empty()) {
@@ -134,6 +135,10 @@ absl::StatusOr<GraphIdentity> IdentifyGraph(absl::string_view bytes,
     IdentifyHlo(graph_bytes, graph, options.order, kernels, &identity);
   }
   identity.uncacheable_reason = kernels.uncacheable_reason();
+  identity.files = kernels.files();
+  if (opened.packed_files > identity.files.size() && identity.cacheable()) {
+    return absl::DataLossError("the graph pack has files that its graph does not name");
+  }
   return identity;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/encoding.h"
+#include "graph/graph_pack.h"
 
 namespace neffcache {
 namespace {
@@ -205,6 +206,14 @@ bool NativeKernels::FileDigest(const std::string& path, Digest* digest) {
     Refuse(absl::StrCat("it runs the kernel file ", path, ", which does not travel with it"));
     return false;
   }
+  if (const absl::Status checked = CheckKernelPath(path); !checked.ok()) {
+    Refuse(absl::StrCat("the kernel file ", path, " cannot travel: ", checked.message()));
+    return false;
+  }
+  if (files_.size() >= kMaxKernelFiles) {
+    Refuse(absl::StrCat("it names more than ", kMaxKernelFiles, " kernel files"));
+    return false;
+  }
   const absl::StatusOr<Digest> read = options_.file_digest(path);
   if (!read.ok()) {
     Refuse(absl::StrCat("the kernel file ", path, " cannot be read: ", read.status().message()));
@@ -212,6 +221,12 @@ bool NativeKernels::FileDigest(const std::string& path, Digest* digest) {
   }
   *digest = *read;
   digests_.emplace(path, *read);
+  const auto [same, is_new] = by_name_.emplace(std::string(KernelFileName(path)), *read);
+  if (!is_new && same->second != *read) {
+    Refuse(absl::StrCat("two kernel files have the name ", same->first, " and differ"));
+    return false;
+  }
+  files_.push_back({path, *read});
   return true;
 }
 
@@ -227,7 +242,7 @@ bool NativeKernels::Describe(absl::string_view backend_config, std::string* cano
   const auto describe_file = [this](const std::string& path, Encoding* out) {
     Digest digest;
     if (!FileDigest(path, &digest)) return false;
-    out->PutBlob(absl::string_view(path).substr(path.rfind('/') + 1));
+    out->PutBlob(KernelFileName(path));
     out->PutRaw(digest.bytes());
     return true;
   };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -29,11 +30,16 @@ class NativeKernels {
   const std::string& uncacheable_reason() const { return reason_; }
   void Refuse(std::string reason);
 
+  // Those that were described, each once, as they were met.
+  const std::vector<KernelFile>& files() const { return files_; }
+
  private:
   bool FileDigest(const std::string& path, Digest* digest);
 
   const IdentifyOptions& options_;
-  absl::flat_hash_map<std::string, Digest> digests_;  // Many calls name one kernel.
+  std::vector<KernelFile> files_;
+  absl::flat_hash_map<std::string, Digest> digests_;  // By path: many calls name one kernel.
+  absl::flat_hash_map<std::string, Digest> by_name_;  // They are laid into one directory.
   std::string reason_;
 };
 

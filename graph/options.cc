@@ -106,6 +106,9 @@ class Normalizer {
     } else if (spec.role == FlagRole::kNoEffect) {
       return;
     } else if (spec.role == FlagRole::kCode) {
+      // None of these takes a file. Only what is written as a path counts: a directory may well
+      // be called "transformer".
+      if (absl::StrContains(*value, '/')) RefuseFile(token, std::string(*value));
       known_[std::string(spec.name)] =
           absl::StrCat(spec.name, "=", CanonicalValue(spec.name, *value));
       return;
@@ -148,13 +151,17 @@ class Normalizer {
       Refuse(absl::StrCat(token, " may be short for ", full));
     }
     old_optlevel_ |= absl::StartsWith(token, "--enable-experimental-O");
-    if (file_exists_ != nullptr) {
-      if (const std::string file = NamedFile(token, file_exists_); !file.empty()) {
-        Refuse(absl::StrCat("argument ", token, " names the file ", file,
-                            ", which does not travel with the compile"));
-      }
-    }
+    RefuseFile(token, token);
     unknown_.push_back(token);
+  }
+
+  // The content of a file that is named anywhere in `text` is not in the key.
+  void RefuseFile(const std::string& token, const std::string& text) {
+    if (file_exists_ == nullptr) return;
+    if (const std::string file = NamedFile(text, file_exists_); !file.empty()) {
+      Refuse(absl::StrCat("argument ", token, " names the file ", file,
+                          ", which does not travel with the compile"));
+    }
   }
 
   const FileExists& file_exists_;

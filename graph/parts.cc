@@ -15,7 +15,7 @@
 #include "graph/graph_form.h"
 #include "graph/hlo_schema.h"
 #include "graph/module_description.h"
-#include "graph/unwrap.h"
+#include "graph/opened_graph.h"
 #include "io/status_macros.h"
 
 namespace neffcache {
@@ -166,11 +166,9 @@ std::string ComputationClause(const GraphParts& before, const GraphParts& after)
 }  // namespace
 
 absl::StatusOr<GraphParts> PartsOfGraph(absl::string_view bytes, const IdentifyOptions& options) {
-  std::string storage;
-  ASSIGN_OR_RETURN(const absl::string_view graph_bytes,
-                   Unwrap(bytes, options.unwrap_limit, &storage));
-  if (graph_bytes.empty()) return absl::InvalidArgumentError("the graph is empty");
-  const RecognizedGraph graph = RecognizeGraph(graph_bytes);
+  OpenedGraph opened;
+  RETURN_IF_ERROR(OpenGraph(bytes, options, &opened));
+  const RecognizedGraph graph = RecognizeGraph(opened.bytes);
   const auto no_parts = [](absl::string_view why) {
     return absl::FailedPreconditionError(absl::StrCat("the graph has no parts: ", why));
   };
@@ -179,14 +177,14 @@ absl::StatusOr<GraphParts> PartsOfGraph(absl::string_view bytes, const IdentifyO
   GraphParts parts;
   {
     const absl::StatusOr<std::unique_ptr<NumberedModule>> module =
-        NumberedModule::Open(graph.module, options);
+        NumberedModule::Open(graph.module, opened.options);
     if (!module.ok()) return no_parts(module.status().message());
     if (!PartsWriter(**module).Write(&parts)) return no_parts((*module)->encoder().error());
   }
   // With other ties to break, and so with a numbering of its own.
   absl::StatusOr<HloIndex> index = IndexModule(graph.module);
   if (!index.ok()) return no_parts(index.status().message());
-  NativeKernels kernels(options);
+  NativeKernels kernels(opened.options);
   const absl::StatusOr<Digest> skeleton = DescribeSkeleton(*index, kernels);
   if (!skeleton.ok()) return no_parts(skeleton.status().message());
   parts.skeleton = *skeleton;

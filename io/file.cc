@@ -113,6 +113,23 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limi
   }
 }
 
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t limit) {
+  ASSIGN_OR_RETURN(const Fd fd, OpenForRead(path));
+  ASSIGN_OR_RETURN(const uint64_t size, FileSize(fd.get(), path));
+  if (size > limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("reading ", path, ": it has more than ", limit, " bytes"));
+  }
+  // One byte more, to see whether it grows meanwhile.
+  std::string content(size + 1, '\0');
+  ASSIGN_OR_RETURN(const size_t n, ReadAt(fd.get(), 0, {content.data(), content.size()}, path));
+  if (n != size) {
+    return absl::AbortedError(absl::StrCat("reading ", path, ": its size changes meanwhile"));
+  }
+  content.resize(size);
+  return content;
+}
+
 absl::Status SyncDirectory(const std::string& directory) {
   const Fd fd(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) return Errno("opening directory", directory);

@@ -55,6 +55,10 @@ absl::Status WriteAll(int fd, absl::string_view bytes, absl::string_view name);
 // The whole file. RESOURCE_EXHAUSTED when it has more than `limit` bytes.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, uint64_t limit);
 
+// The same for a path that somebody else chose: what is no regular file is INVALID_ARGUMENT, and no
+// device or pipe is read.
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path, uint64_t limit);
+
 // fsync of a directory: makes the names in it durable.
 absl::Status SyncDirectory(const std::string& directory);
 

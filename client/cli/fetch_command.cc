@@ -55,7 +55,8 @@ absl::Status FetchArtifact(Daemon& daemon, const Target& target, const std::stri
     RETURN_IF_ERROR(WriteVerified(output, *state.inline_artifact, digest));
   } else {
     const InterruptGuard guard;  // Or half an artifact stays beside the output.
-    const absl::Status fetched = FetchVerified(daemon, artifact, output, InterruptGuard::requested);
+    const absl::Status fetched =
+        FetchVerified(daemon, artifact, output, NamedBy::kCaller, InterruptGuard::requested);
     if (absl::IsDataLoss(fetched)) {
       return absl::Status(
           fetched.code(),

@@ -80,6 +80,9 @@ Json ToJson(const GraphIdentity& graph) {
   Set(json, "computations", graph.computations);
   Set(json, "instructions", graph.instructions);
   if (!graph.dropped.empty()) json["dropped"] = graph.dropped.Hex();
+  for (const KernelFile& file : graph.files) {
+    json["files"].push_back({{"path", file.path}, {"digest", file.digest.Hex()}});
+  }
   Set(json, "raw_reason", graph.raw_reason);
   Set(json, "uncacheable_reason", graph.uncacheable_reason);
   return json;

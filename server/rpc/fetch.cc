@@ -45,6 +45,9 @@ absl::StatusOr<PieceSource> SourceOf(const v1::FetchRequest& request) {
   }
   ASSIGN_OR_RETURN(source.digest, DigestFromWire(request.digest(), "digest"));
   source.offset = request.offset();
+  // A resumed download has counted before.
+  source.asks_for_artifact =
+      source.kind == ContentKind::kArtifact && source.offset == 0 && !request.of_compile();
   return source;
 }
 

@@ -22,6 +22,7 @@ struct PieceSource {
   ContentKind kind = ContentKind::kArtifact;
   Digest digest;
   uint64_t offset = 0;
+  bool asks_for_artifact = false;  // Counts as a lookup, and as a hit when it is there.
 };
 
 // Streams stored content as hand-framed pieces: the reactor of Fetch and FetchGraph.

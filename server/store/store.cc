@@ -16,6 +16,7 @@
 #include "server/store/index_rebuild.h"
 #include "server/store/kept_graphs.h"
 #include "server/store/near_index.h"
+#include "server/store/ready_table.h"
 #include "server/store/record_files.h"
 #include "server/store/recorded_entries.h"
 #include "server/store/row_keys.h"
@@ -44,8 +45,8 @@ struct Store::Parts {
         guard(directory.layout().data_dir(), directory.layout().db_dir(), options.min_free_bytes),
         files(directory.layout(), guard, options.inline_limit),
         records(directory.layout()),
-        entries(database(), options.clock),
-        artifacts(database(), files, records, options.clock),
+        entries(database(), ready, options.clock),
+        artifacts(database(), files, records, ready, options.clock),
         graphs(database(), files),
         bundles(database(), entries, options.clock),
         queue(database(), graphs, keys, OrNothing(options.on_step)),
@@ -62,6 +63,7 @@ struct Store::Parts {
   ContentFiles files;
   RecordFiles records;
   Turns<Key> keys;
+  ReadyTable ready;
   Entries entries;
   Artifacts artifacts;
   KeptGraphs graphs;
@@ -92,6 +94,10 @@ absl::StatusOr<Entry> Store::Find(const Key& key) const {
 
 absl::StatusOr<std::vector<absl::optional<Entry>>> Store::Find(absl::Span<const Key> keys) const {
   return parts_->entries.Find(keys);
+}
+
+std::vector<absl::optional<ReadyState>> Store::FindReadyInMemory(absl::Span<const Key> keys) const {
+  return parts_->entries.FindReadyInMemory(keys);
 }
 
 absl::StatusOr<Entry> Store::Recall(const Key& key) {
@@ -127,6 +133,10 @@ absl::StatusOr<ContentWriter> Store::Stage(ContentKind kind) {
 absl::StatusOr<ContentReader> Store::OpenContent(ContentKind kind, const Digest& digest) const {
   if (kind == ContentKind::kArtifact) return parts_->artifacts.Open(digest);
   return parts_->files.OpenCompressed(digest);
+}
+
+absl::Duration Store::CompileTimeOf(const Digest& artifact) const {
+  return parts_->artifacts.CompileTimeOf(artifact);
 }
 
 absl::Status Store::Quarantine(const Digest& artifact) {

@@ -92,6 +92,9 @@ class Store {
   absl::StatusOr<Entry> Find(const Key& key) const;
   // One slot for each key, empty where nothing is known or the entry cannot be decoded.
   absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
+  // The same of ready entries that were found in a batch lately, without a look at the disk. An
+  // empty slot says nothing of its key: Find() does.
+  std::vector<absl::optional<ReadyState>> FindReadyInMemory(absl::Span<const Key> keys) const;
   // For a key that Find() does not find, before it is compiled: the entry of its record file, when
   // the database has lost it, taken up again after a check of its artifact. NOT_FOUND.
   absl::StatusOr<Entry> Recall(const Key& key);
@@ -115,6 +118,8 @@ class Store {
   // NOT_FOUND; DATA_LOSS: it is missing, short or was found damaged before. An artifact found so is
   // quarantined.
   absl::StatusOr<ContentReader> OpenContent(ContentKind kind, const Digest& digest) const;
+  // Of any entry with this artifact; zero when it is unknown.
+  absl::Duration CompileTimeOf(const Digest& artifact) const;
   // Never serves these bytes again: a reader found that they do not have their digest. The
   // artifact's entries are forgotten, so that the next request compiles again; a commit of the same
   // artifact brings good bytes. NOT_FOUND: there is no such artifact.

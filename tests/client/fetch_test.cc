@@ -115,10 +115,11 @@ TEST_F(FetchTest, ADaemonThatComesBackServesTheRest) {
     daemon_.Stop();
     daemon_.Restart();
   });
-  const absl::Status status = FetchVerified(*daemon, NameOf(artifact_), output_, [&arrived] {
-    if (!arrived.HasBeenNotified()) arrived.Notify();
-    return false;
-  });
+  const absl::Status status =
+      FetchVerified(*daemon, NameOf(artifact_), output_, NamedBy::kCaller, [&arrived] {
+        if (!arrived.HasBeenNotified()) arrived.Notify();
+        return false;
+      });
   restart.join();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ContentOf(output_), artifact_);
@@ -268,8 +269,8 @@ TEST_F(FetchTest, AnInterruptedFetchLeavesNoFile) {
   ServeWhole();
   const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
   int pieces = 0;
-  const absl::Status status =
-      FetchVerified(*daemon, NameOf(artifact_), output_, [&pieces] { return ++pieces == 2; });
+  const absl::Status status = FetchVerified(*daemon, NameOf(artifact_), output_, NamedBy::kCaller,
+                                            [&pieces] { return ++pieces == 2; });
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }

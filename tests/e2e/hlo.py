@@ -1,5 +1,7 @@
 """Small graphs made on the spot: real HloModuleProto bytes, without tracing."""
 
+import base64
+import json
 import os
 import pathlib
 
@@ -15,6 +17,20 @@ ENTRY main {{
   c = f32[] constant({constant})
   cs = f32[{width}]{{0}} broadcast(c), dimensions={{}}
   ROOT sum = f32[{width}]{{0}} add(x, cs)
+}}
+"""
+    path.write_bytes(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    return path
+
+
+def kernel_call(path: pathlib.Path, kernel: str) -> pathlib.Path:
+    """Writes the graph of a call of the NKI kernel whose file is named `kernel`."""
+    config = base64.b64encode(json.dumps({"func_name": "f", "klir_binary": {"binary": kernel}}).encode()).decode()
+    text = f"""HloModule kernel_call
+
+ENTRY main {{
+  x = f32[4]{{0}} parameter(0)
+  ROOT y = f32[4]{{0}} custom-call(x), custom_call_target="AwsNeuronCustomNativeKernel", backend_config="{config}"
 }}
 """
     path.write_bytes(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())

@@ -46,7 +46,7 @@ class NativeKernelTest : public ::testing::Test {
 };
 
 TEST_F(NativeKernelTest, LongConfigsOfOneSizeAreToldApart) {
-  files_ = {{"/a/k.klir", "code"}, {"/b/k.klir", "other"}};
+  files_ = {{"/a/k.klir", "code"}, {"/b/l.klir", "other"}};
   const auto config = [](char fill, absl::string_view path) {
     return absl::Base64Escape(absl::StrCat(R"({"func_name": ")", std::string(5000, fill),
                                            R"(", "klir_binary": {"binary": ")", path, "\"}}"));
@@ -61,7 +61,7 @@ TEST_F(NativeKernelTest, LongConfigsOfOneSizeAreToldApart) {
     return identity.fingerprint;
   };
   const Fingerprint base = fingerprint(config('x', "/a/k.klir"), config('x', "/a/k.klir"));
-  EXPECT_NE(fingerprint(config('x', "/a/k.klir"), config('x', "/b/k.klir")), base);
+  EXPECT_NE(fingerprint(config('x', "/a/k.klir"), config('x', "/b/l.klir")), base);
   EXPECT_NE(fingerprint(config('x', "/a/k.klir"), config('y', "/a/k.klir")), base);
 }
 

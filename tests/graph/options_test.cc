@@ -170,14 +170,15 @@ TEST(OptionsTest, ValueThatNamesAFileIsUncacheable) {
     return path == "/k/table.json" || path == "trn1";
   };
   for (const char* line : {"--table=/k/table.json", "--table /k/table.json", "/k/table.json",
-                           "--options=--a=/k/table.json,b"}) {
+                           "--options=--a=/k/table.json,b", "--model-type=/k/table.json"}) {
     const auto options = NormalizeOptions(kNeuron, Words(line), exists);
     ASSERT_TRUE(options.ok()) << line;
     EXPECT_FALSE(options->cacheable()) << line;
     EXPECT_TRUE(absl::StrContains(options->uncacheable_reason, "/k/table.json") ||
                 absl::StrContains(options->uncacheable_reason, "belongs to no flag"));
   }
-  // Documented flags never name files, and dropped ones do not matter.
+  // Documented flags take no files, but a directory may have the name of a value; dropped ones do
+  // not matter.
   for (const char* line : {"--target=trn1", "--logfile /k/table.json", "--table=/k/other.json"}) {
     EXPECT_TRUE(NormalizeOptions(kNeuron, Words(line), exists)->cacheable()) << line;
   }

@@ -16,6 +16,7 @@ class FetchTest : public ServerTest {
     request.set_kind(kind);
     request.set_digest(std::string(digest.bytes()));
     request.set_offset(offset);
+    request.set_of_compile(of_compile_);
     auto context = Call();
     auto reader = cache_->Fetch(context.get(), request);
     v1::FetchResponse piece;
@@ -37,8 +38,26 @@ class FetchTest : public ServerTest {
     return "";
   }
 
+  bool of_compile_ = false;
   std::string data_;
 };
+
+TEST_F(FetchTest, AnArtifactIsAHitWhenItsDownloadBeginsUnlessItsCompileCounted) {
+  const std::string artifact = Noise(3 * kPieceSize);
+  Commit(MaterialOf("graph"), artifact, absl::Seconds(90));
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact)).ok());
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact), kPieceSize).ok());
+  of_compile_ = true;
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact)).ok());
+  EXPECT_EQ(Stats().lookups(), 1u);
+  EXPECT_EQ(Stats().hits(), 1u);
+  EXPECT_EQ(Stats().compile_time_saved_ms(), 90'000);
+
+  of_compile_ = false;
+  EXPECT_THAT(FetchArtifact(Sha256Of("unknown")), FailsWith(grpc::NOT_FOUND, ""));
+  EXPECT_EQ(Stats().lookups(), 2u);
+  EXPECT_EQ(Stats().hits(), 1u);
+}
 
 TEST_F(FetchTest, AnArtifactOfAnySizeArrivesWhole) {
   for (const size_t size : {size_t{1}, size_t{64} << 10, (size_t{64} << 10) + 1, kPieceSize,
