@@ -1,6 +1,7 @@
 #include "client/graph_upload.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -77,13 +78,22 @@ class KernelContents {
   std::vector<std::string> contents_;
 };
 
+absl::StatusOr<bool> BeginsAsPack(const Fd& file, const std::string& path) {
+  std::array<char, 64> begin;
+  ASSIGN_OR_RETURN(const size_t n, ReadAt(file.get(), 0, begin, path));
+  return IsGraphPack(absl::string_view(begin.data(), n));
+}
+
 }  // namespace
 
 absl::Status UploadGraph(const std::string& path, const std::vector<KernelFile>& files,
                          absl::FunctionRef<bool(const v1::CompileRequest&)> send,
                          absl::FunctionRef<void(uint64_t)> on_bytes) {
   ASSIGN_OR_RETURN(const Fd file, OpenForRead(path));
-  ASSIGN_OR_RETURN(const KernelContents kernels, KernelContents::Read(files));
+  ASSIGN_OR_RETURN(const bool is_pack, BeginsAsPack(file, path));
+  // A kept graph that was fetched has its files with it already.
+  ASSIGN_OR_RETURN(const KernelContents kernels,
+                   KernelContents::Read(is_pack ? std::vector<KernelFile>() : files));
   const auto buffer = std::make_unique_for_overwrite<char[]>(kPieceSize);
   ZstdCompressor compressor;
   PieceSender sender(send);

@@ -13,7 +13,8 @@ namespace neffcache {
 
 // Sends a graph's file as `graph` pieces of one zstd stream, each at most 1 MiB, and `graph_end`.
 // Memory is bounded whatever the graph's size. With kernel `files` what is sent is a pack
-// (graph/graph_pack.h); they are held in memory meanwhile. `send` returns false when the stream is
+// (graph/graph_pack.h); they are held in memory meanwhile. A
+// graph that is a pack already is sent as it is. `send` returns false when the stream is
 // gone: the upload then ends early and is OK, for the stream itself says why. `on_bytes` hears how
 // many bytes of the file were sent so far.
 //

@@ -56,6 +56,14 @@ TEST_F(GraphUploadTest, AGraphWithoutKernelFilesIsSentAsItIs) {
   EXPECT_EQ(ZstdDecompress(compressed_, 100).value(), "the graph");
 }
 
+TEST_F(GraphUploadTest, APackIsNotPackedAgain) {
+  const std::string pack = GraphPackHead({{"/a/k.klir", "code"}}) + "code" + "the graph";
+  scratch_.Write("graph.pb", pack);
+  const absl::Status status = Upload({{"/a/k.klir", Sha256Of("code")}});
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(ZstdDecompress(compressed_, 1000).value(), pack);
+}
+
 TEST_F(GraphUploadTest, AKernelFileThatChangedIsNotSent) {
   const std::string kernel = scratch_.Write("a.klir", "newer");
   const absl::Status status = Upload({{kernel, Sha256Of("code")}});
