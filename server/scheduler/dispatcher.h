@@ -112,6 +112,8 @@ struct DispatcherOptions {
   absl::Duration unclear_failure_ttl = absl::Minutes(10);
   uint32_t max_attempts = 3;  // For memory and transient failures.
   uint64_t max_queued = 100'000;
+  // Receives a line about each queued compile that is dropped, from any thread; may be empty.
+  std::function<void(absl::string_view line)> log;
 };
 
 // One compile per key, cluster-wide: joins the pure Scheduler to the store, to the workers and to
@@ -149,7 +151,8 @@ class CompileDispatcher {
     virtual absl::Status GraphArrived(StagedContent graph) = 0;
   };
 
-  // Takes up the compiles of the store's queue. `store` must outlive this.
+  // Takes up the compiles of the store's queue, and reads their graphs in the background. `store`
+  // must outlive this.
   static absl::StatusOr<std::unique_ptr<CompileDispatcher>> Open(Store& store,
                                                                  DispatcherOptions options);
   virtual ~CompileDispatcher() = default;
