@@ -142,6 +142,7 @@ absl::Status Run(const DaemonConfig& config, const sigset_t& stop) {
   dispatcher_options.heartbeat_interval = config.heartbeat_interval;
   dispatcher_options.compile_time_limit = config.compile_time_limit;
   dispatcher_options.failure_ttl = config.failure_ttl;
+  dispatcher_options.log = LogOfQueue;
   ASSIGN_OR_RETURN(const std::unique_ptr<CompileDispatcher> dispatcher,
                    CompileDispatcher::Open(*store, dispatcher_options));
 

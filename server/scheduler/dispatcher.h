@@ -118,6 +118,8 @@ struct DispatcherOptions {
   std::function<void(const QueuedCompile& compile, absl::string_view reason)> on_miss;
   // A key has this entry now, ready or failed, from a worker or published.
   std::function<void(const Entry& entry)> on_entry;
+  // Receives a line about each queued compile that is dropped, from any thread; may be empty.
+  std::function<void(absl::string_view line)> log;
 };
 
 // One compile per key, cluster-wide: joins the pure Scheduler to the store, to the workers and to
@@ -155,7 +157,8 @@ class CompileDispatcher {
     virtual absl::Status GraphArrived(StagedContent graph) = 0;
   };
 
-  // Takes up the compiles of the store's queue. `store` must outlive this.
+  // Takes up the compiles of the store's queue, and reads their graphs in the background. `store`
+  // must outlive this.
   static absl::StatusOr<std::unique_ptr<CompileDispatcher>> Open(Store& store,
                                                                  DispatcherOptions options);
   virtual ~CompileDispatcher() = default;

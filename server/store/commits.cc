@@ -61,9 +61,11 @@ absl::Status Commits::WriteRecord(const Entry& entry, absl::string_view inline_a
 }
 
 absl::Status Commits::LeaveQueue(const Key& key, bool ready) {
-  ASSIGN_OR_RETURN(const absl::optional<std::string> queued,
-                   parts_.database.Get(Column::kQueue, key.bytes()));
-  if (!queued.has_value()) return absl::OkStatus();
+  const absl::StatusOr<absl::optional<std::string>> queued =
+      parts_.database.Get(Column::kQueue, key.bytes());
+  // A row that is damaged goes, too.
+  if (!queued.ok() && !absl::IsDataLoss(queued.status())) return queued.status();
+  if (queued.ok() && !queued->has_value()) return absl::OkStatus();
   Batch batch = parts_.database.NewBatch();
   batch.Delete(Column::kQueue, key.bytes());
   if (!ready) NearIndex::Remove(parts_.database, key, batch);

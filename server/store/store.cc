@@ -40,8 +40,9 @@ std::function<void(absl::string_view)> OrNothing(std::function<void(absl::string
 
 // In the order of their dependence.
 struct Store::Parts {
-  Parts(const StoreOptions& options, StoreDirectory opened)
-      : directory(std::move(opened)),
+  Parts(const StoreOptions& opened_with, StoreDirectory opened)
+      : options(opened_with),
+        directory(std::move(opened)),
         guard(directory.layout().data_dir(), directory.layout().db_dir(), options.min_free_bytes),
         files(directory.layout(), guard, options.inline_limit),
         records(directory.layout()),
@@ -58,6 +59,7 @@ struct Store::Parts {
 
   Database& database() { return directory.database(); }
 
+  const StoreOptions options;
   StoreDirectory directory;
   SpaceGuard guard;
   ContentFiles files;
@@ -176,7 +178,10 @@ absl::Status Store::Dequeue(const Key& key) {
 }
 
 absl::StatusOr<std::vector<QueuedCompile>> Store::LoadQueue() {
-  return parts_->queue.Load();
+  // A daemon loads it at its start, and does not start without it.
+  absl::StatusOr<std::vector<QueuedCompile>> queue = parts_->queue.Load();
+  if (!queue.ok()) return StoreDirectory::Advise(parts_->options, queue.status());
+  return queue;
 }
 
 absl::Status Store::RecordInBundle(absl::string_view bundle, absl::Span<const Key> keys) {
@@ -248,7 +253,8 @@ absl::StatusOr<StoreCounts> Store::Count() const {
   ASSIGN_OR_RETURN(counts.artifacts, database.Counter(kArtifactCounter));
   ASSIGN_OR_RETURN(counts.artifact_bytes, database.Counter(kArtifactBytesCounter));
   ASSIGN_OR_RETURN(counts.entries_failed, parts_->entries.CountFailed());
-  counts.damaged = parts_->artifacts.damaged() + parts_->queue.damaged();
+  counts.damaged = parts_->artifacts.damaged() + parts_->graphs.damaged() +
+                   parts_->queue.damaged() + database.damaged();
   return counts;
 }
 

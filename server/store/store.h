@@ -58,7 +58,7 @@ struct StoreCounts {
   uint64_t entries_failed = 0;
   uint64_t artifacts = 0;
   uint64_t artifact_bytes = 0;
-  uint64_t damaged = 0;  // Artifacts and queued compiles found so since Open.
+  uint64_t damaged = 0;  // Artifacts, graphs, queued compiles, rows of a Find; since Open.
 };
 
 // What a rebuild found among the record files.
@@ -90,7 +90,7 @@ class Store {
 
   // NOT_FOUND: nothing is known. A failure that is no longer remembered is not found.
   absl::StatusOr<Entry> Find(const Key& key) const;
-  // One slot for each key, empty where nothing is known or the entry cannot be decoded.
+  // One slot for each key, empty where nothing is known or the entry cannot be read or decoded.
   absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
   // The same of ready entries that were found in a batch lately, without a look at the disk. An
   // empty slot says nothing of its key: Find() does.
@@ -156,7 +156,7 @@ class Store {
   // Not an error when it is not in the queue.
   absl::Status Dequeue(const Key& key);
   // Oldest first. Compiles that cannot be decoded are deleted and counted as damaged: whoever waits
-  // for one asks again.
+  // for one asks again. DATA_LOSS: the database is damaged there; the message says what to do.
   absl::StatusOr<std::vector<QueuedCompile>> LoadQueue();
 
   // --- Bundles and use
