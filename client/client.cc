@@ -60,7 +60,11 @@ class DaemonClient final : public Client {
       return absl::FailedPreconditionError(
           absl::StrCat("writing ", path, ": key ", outcome.key, " has no artifact"));
     }
-    if (!outcome.inline_artifact.has_value()) return Fetch(*outcome.artifact, path);
+    if (!outcome.inline_artifact.has_value()) {
+      // The daemon gave the outcome, perhaps after hours of waiting: its restart is not the end.
+      return FetchVerified(*daemon_, *outcome.artifact, path, NeverStop,
+                           Acquaintance::kDaemonWasThere);
+    }
     ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(outcome.artifact->digest));
     return WriteVerified(path, *outcome.inline_artifact, digest);
   }

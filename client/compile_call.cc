@@ -52,7 +52,7 @@ class CompileWait {
 
  private:
   CompileStreamEnd Try() {
-    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = daemon_.Connect();
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = daemon_.Connect(deadline_);
     if (!channel.ok()) return {std::move(channel).status()};
     return RunCompileStream(daemon_, *channel, spec_, options_, deadline_ - absl::Now());
   }
