@@ -28,8 +28,9 @@ struct ClientOptions {
   absl::Duration connect_timeout = absl::Seconds(5);
   // A download or a wait in which nothing arrives for this long is broken off (DEADLINE_EXCEEDED).
   absl::Duration stall_timeout = absl::Seconds(30);
-  // For how long a daemon that went away during a wait or a download is tried again. Zero: not.
-  absl::Duration reconnect_timeout = absl::Seconds(30);
+  // For how long a daemon that went away during a wait or a download is tried again: longer
+  // than a daemon takes to drain (20 s, and its workers' grace) and start. Zero: not.
+  absl::Duration reconnect_timeout = absl::Seconds(60);
   // What this client calls itself in the daemon's lists; empty: "host:pid".
   std::string name;
 };
@@ -137,8 +138,8 @@ absl::StatusOr<CompileIdentity> Identify(const CompileSpec& spec);
 // A connection to one daemon. Thread-safe. Every call has a deadline. A daemon that cannot be
 // reached at first is UNAVAILABLE at once. One that goes away later, as for a restart, is waited
 // for during `reconnect_timeout` by some calls: Fetch and Save resume where they stopped, and
-// GetOrCompile asks anew, for the daemon's queue outlives it. Errors: UNAVAILABLE or DEADLINE_EXCEEDED
-// mean "compile for yourself". Not to be used across fork(): gRPC is not.
+// GetOrCompile asks anew, for the daemon's queue outlives it. Errors: UNAVAILABLE or
+// DEADLINE_EXCEEDED mean "compile for yourself". Not to be used across fork(): gRPC is not.
 class Client {
  public:
   // Does not connect yet. INVALID_ARGUMENT: the address is malformed.
