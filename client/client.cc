@@ -1,5 +1,6 @@
 #include "neffcache/client.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

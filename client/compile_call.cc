@@ -1,6 +1,7 @@
 #include "client/compile_call.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

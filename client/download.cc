@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/sync_stream.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>

@@ -1,5 +1,6 @@
 #include "client/fetch_call.h"
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
