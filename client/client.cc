@@ -1,5 +1,6 @@
 #include "neffcache/client.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -61,7 +62,9 @@ class DaemonClient final : public Client {
           absl::StrCat("writing ", path, ": key ", outcome.key, " has no artifact"));
     }
     if (!outcome.inline_artifact.has_value()) {
-      return FetchVerified(*daemon_, *outcome.artifact, path, NamedBy::kCompile);
+      // The daemon gave the outcome, perhaps after hours of waiting: its restart is not the end.
+      return FetchVerified(*daemon_, *outcome.artifact, path, NamedBy::kCompile, NeverStop,
+                           Acquaintance::kDaemonWasThere);
     }
     ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(outcome.artifact->digest));
     return WriteVerified(path, *outcome.inline_artifact, digest);

@@ -1,9 +1,9 @@
 #include "client/fetch_call.h"
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "client/download.h"
 #include "client/verified_file.h"
 #include "io/status_macros.h"
 #include "io/zstd.h"
@@ -12,8 +12,9 @@
 namespace neffcache {
 
 absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
-                           NamedBy named_by, ShouldStop should_stop) {
+                           NamedBy named_by, ShouldStop should_stop, Acquaintance acquaintance) {
   DownloadRequest request;
+  request.acquaintance = acquaintance;
   request.kind = v1::FetchRequest::KIND_ARTIFACT;
   request.doing = absl::StrCat("fetching artifact ", artifact.digest);
   absl::StatusOr<Digest> digest = Digest::FromHex(artifact.digest);
@@ -26,17 +27,18 @@ absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const s
   // First, so that an output that cannot be written costs no download.
   ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedFile> file,
                    VerifiedFile::Create(path, *digest, artifact.size));
-  RETURN_IF_ERROR(Download(daemon, request, [&](const grpc::ByteBuffer& piece) {
-    if (should_stop()) return absl::CancelledError(absl::StrCat(request.doing, ": interrupted"));
-    return file->Append(piece);
-  }));
+  RETURN_IF_ERROR(Download(
+      daemon, request, [&](const grpc::ByteBuffer& piece) { return file->Append(piece); },
+      should_stop));
   return file->Commit();
 }
 
 absl::Status FetchDecompressed(Daemon& daemon, v1::FetchRequest::Kind kind, const Digest& digest,
                                uint64_t limit,
-                               absl::FunctionRef<absl::Status(absl::string_view)> sink) {
+                               absl::FunctionRef<absl::Status(absl::string_view)> sink,
+                               ShouldStop should_stop) {
   DownloadRequest request;
+  request.acquaintance = Acquaintance::kDaemonWasThere;
   request.kind = kind;
   request.digest = digest;
   request.doing = absl::StrCat("fetching ", kind == v1::FetchRequest::KIND_LOG ? "log " : "graph ",
@@ -47,10 +49,11 @@ absl::Status FetchDecompressed(Daemon& daemon, v1::FetchRequest::Kind kind, cons
     hash.Update(bytes);
     return sink(bytes);
   };
-  RETURN_IF_ERROR(Download(daemon, request, [&](const grpc::ByteBuffer& piece) {
+  const auto decompress = [&](const grpc::ByteBuffer& piece) {
     return ReadPiece(
         piece, [&](absl::string_view compressed) { return decompressor.Write(compressed, take); });
-  }));
+  };
+  RETURN_IF_ERROR(Download(daemon, request, decompress, should_stop));
   absl::Status status = decompressor.Finish();
   if (status.ok() && hash.Finish() != digest) {
     status = absl::DataLossError("the bytes do not have that digest");

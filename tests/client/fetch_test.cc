@@ -107,7 +107,7 @@ TEST_F(FetchTest, ADaemonThatComesBackServesTheRest) {
     Send(request, writer, 2 * kPiece);
     return HangUntilCancelled(context);
   };
-  options_.connect_timeout = absl::Seconds(20);
+  options_.reconnect_timeout = absl::Seconds(30);
   const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
   absl::Notification arrived;
   std::jthread restart([&] {
