@@ -17,7 +17,8 @@ namespace neffcache {
 struct DownloadRequest {
   v1::FetchRequest::Kind kind = v1::FetchRequest::KIND_ARTIFACT;
   Digest digest;
-  std::string doing;  // "fetching artifact 3f2a…"
+  bool recheck = false;  // What came before was damaged: the daemon is to look at its file again.
+  std::string doing;     // "fetching artifact 3f2a…"
 };
 
 // Gives the content's bytes, as the daemon sends them, piece by piece to `sink` (well-formed, see

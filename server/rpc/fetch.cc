@@ -45,6 +45,7 @@ absl::StatusOr<PieceSource> SourceOf(const v1::FetchRequest& request) {
   }
   ASSIGN_OR_RETURN(source.digest, DigestFromWire(request.digest(), "digest"));
   source.offset = request.offset();
+  source.recheck = request.recheck();
   return source;
 }
 
