@@ -78,6 +78,7 @@ class Downloader {
     fetch.set_digest(request_.digest.bytes().data(), Digest::kSize);
     fetch.set_offset(offset_);
     fetch.set_of_compile(request_.of_compile);
+    fetch.set_recheck(request_.recheck);
 
     // What generated code does, but for messages that are left unparsed: protobuf would copy every
     // byte.

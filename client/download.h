@@ -18,7 +18,8 @@ struct DownloadRequest {
   v1::FetchRequest::Kind kind = v1::FetchRequest::KIND_ARTIFACT;
   Digest digest;
   bool of_compile = false;  // A compile answer named it: see FetchRequest.
-  std::string doing;  // "fetching artifact 3f2a…"
+  bool recheck = false;  // What came before was damaged: the daemon is to look at its file again.
+  std::string doing;     // "fetching artifact 3f2a…"
   Acquaintance acquaintance = Acquaintance::kNone;
 };
 

@@ -10,6 +10,23 @@
 #include "transport/framing.h"
 
 namespace neffcache {
+namespace {
+
+// `damaged`: all of it came, and is not what it should be.
+absl::Status FetchOnce(Daemon& daemon, const DownloadRequest& request, uint64_t size,
+                       const std::string& path, ShouldStop should_stop, bool& damaged) {
+  // First, so that an output that cannot be written costs no download.
+  ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedFile> file,
+                   VerifiedFile::Create(path, request.digest, size));
+  RETURN_IF_ERROR(Download(
+      daemon, request, [&](const grpc::ByteBuffer& piece) { return file->Append(piece); },
+      should_stop));
+  const absl::Status committed = file->Commit();
+  damaged = absl::IsDataLoss(committed);
+  return committed;
+}
+
+}  // namespace
 
 absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const std::string& path,
                            NamedBy named_by, ShouldStop should_stop, Acquaintance acquaintance) {
@@ -24,13 +41,12 @@ absl::Status FetchVerified(Daemon& daemon, const ArtifactName& artifact, const s
   }
   request.digest = *digest;
   request.of_compile = named_by == NamedBy::kCompile;
-  // First, so that an output that cannot be written costs no download.
-  ASSIGN_OR_RETURN(const std::unique_ptr<VerifiedFile> file,
-                   VerifiedFile::Create(path, *digest, artifact.size));
-  RETURN_IF_ERROR(Download(
-      daemon, request, [&](const grpc::ByteBuffer& piece) { return file->Append(piece); },
-      should_stop));
-  return file->Commit();
+  bool damaged = false;
+  absl::Status fetched = FetchOnce(daemon, request, artifact.size, path, should_stop, damaged);
+  if (!damaged) return fetched;
+  // Damaged there, which the daemon finds out now, or on its way, and then this brings it whole.
+  request.recheck = true;
+  return FetchOnce(daemon, request, artifact.size, path, should_stop, damaged);
 }
 
 absl::Status FetchDecompressed(Daemon& daemon, v1::FetchRequest::Kind kind, const Digest& digest,

@@ -46,7 +46,8 @@ absl::Status PieceSender::Open() {
   }
   // What is in memory came through RocksDB's own checksums; graphs and logs carry zstd's.
   const bool file = source_.kind == ContentKind::kArtifact && reader_->in_memory().empty();
-  if (file && source_.offset == 0 && !context_.verified.Contains(source_.digest, absl::Now())) {
+  if (file && source_.offset == 0 &&
+      (source_.recheck || !context_.verified.Contains(source_.digest, absl::Now()))) {
     hash_.emplace();
   }
   absl::MutexLock lock(&mu_);

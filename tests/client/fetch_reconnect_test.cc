@@ -63,8 +63,8 @@ TEST_F(FetchReconnectTest, AStoppedDaemonIsWaitedForBeforeTheFirstPiece) {
     return false;
   };
   const absl::Status status =
-      FetchVerified(*daemon, NameOf(artifact_), output_, restart_after_the_first_try,
-                    Acquaintance::kDaemonWasThere);
+      FetchVerified(*daemon, NameOf(artifact_), output_, NamedBy::kCaller,
+                    restart_after_the_first_try, Acquaintance::kDaemonWasThere);
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ContentOf(output_), artifact_);
 }
@@ -98,7 +98,8 @@ TEST_F(FetchReconnectTest, AnInterruptEndsTheWaitForTheDaemon) {
   daemon_.Stop();
   const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
   const absl::Status status = FetchVerified(
-      *daemon, NameOf(artifact_), output_, [] { return true; }, Acquaintance::kDaemonWasThere);
+      *daemon, NameOf(artifact_), output_, NamedBy::kCaller, [] { return true; },
+      Acquaintance::kDaemonWasThere);
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
   EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }
@@ -107,8 +108,8 @@ TEST_F(FetchReconnectTest, BrokenOffCallsEndTheWaitForTheDaemon) {
   daemon_.Stop();
   const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
   std::jthread breaker([&daemon] { daemon->watchdog().BreakOff(); });
-  const absl::Status status =
-      FetchVerified(*daemon, NameOf(artifact_), output_, NeverStop, Acquaintance::kDaemonWasThere);
+  const absl::Status status = FetchVerified(*daemon, NameOf(artifact_), output_, NamedBy::kCaller,
+                                            NeverStop, Acquaintance::kDaemonWasThere);
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
 }
 

@@ -188,6 +188,26 @@ TEST_F(FetchTest, WrongBytesAreDataLossAndNoFile) {
   EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }
 
+TEST_F(FetchTest, AfterDamagedBytesTheDaemonIsAskedOnceMoreToLookAtItsFile) {
+  daemon_.fetch = [this](grpc::ServerContext*, const v1::FetchRequest& request,
+                         grpc::ServerWriter<v1::FetchResponse>* writer) {
+    EXPECT_EQ(request.recheck(), ++calls_ == 2);
+    EXPECT_EQ(request.offset(), 0u);
+    if (request.recheck()) {
+      Send(request, writer, artifact_.size());
+    } else {
+      v1::FetchResponse damaged;
+      for (size_t at = 0; at < artifact_.size(); at += kPiece) {
+        damaged.set_data(std::string(std::min(kPiece, artifact_.size() - at), 'x'));
+        writer->Write(damaged);
+      }
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(client_->Fetch(NameOf(artifact_), output_), absl::OkStatus());
+  EXPECT_EQ(calls_, 2);
+}
+
 TEST_F(FetchTest, TooFewAndTooManyBytesAreDataLoss) {
   ServeWhole();
   ArtifactName name = NameOf(artifact_);
