@@ -101,4 +101,20 @@ absl::StatusOr<v1::Stats> AdminClient::GetStats() {
   return Ask(daemon_, &v1::Admin::Stub::GetStats, v1::GetStatsRequest(), "asking for statistics");
 }
 
+absl::StatusOr<v1::ExplainResponse> AdminClient::Explain(const v1::ExplainRequest& request) {
+  return Ask(daemon_, &v1::Admin::Stub::Explain, request, "asking for entries like the graph");
+}
+
+absl::Status AdminClient::VisitBundle(const std::string& bundle,
+                                      absl::FunctionRef<void(const v1::BundleKey&)> visit) {
+  v1::GetBundleRequest request;
+  request.set_name(bundle);
+  return Visit<v1::BundleKey>(
+      daemon_, absl::StrCat("listing bundle ", bundle),
+      [&request](const std::shared_ptr<grpc::Channel>& channel, grpc::ClientContext* context) {
+        return v1::GraphCache::Stub(channel).GetBundle(context, request);
+      },
+      visit);
+}
+
 }  // namespace neffcache

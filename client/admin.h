@@ -33,6 +33,11 @@ class AdminClient {
   absl::StatusOr<v1::ShowKeyResponse> ShowKey(const Key& key);
   absl::Status Retry(const Key& key);
   absl::StatusOr<v1::Stats> GetStats();
+  // What is known of the key, and what is like it.
+  absl::StatusOr<v1::ExplainResponse> Explain(const v1::ExplainRequest& request);
+  // Calls `visit` for each key of a bundle. NOT_FOUND: no such bundle.
+  absl::Status VisitBundle(const std::string& bundle,
+                           absl::FunctionRef<void(const v1::BundleKey&)> visit);
 
  private:
   Daemon& daemon_;

@@ -1,5 +1,6 @@
 #include "neffcache/client.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,7 +53,7 @@ class DaemonClient final : public Client {
   }
 
   absl::Status Fetch(const ArtifactName& artifact, const std::string& path) override {
-    return FetchVerified(*daemon_, artifact, path);
+    return FetchVerified(*daemon_, artifact, path, NamedBy::kCaller);
   }
 
   absl::Status Save(const CompileOutcome& outcome, const std::string& path) override {
@@ -60,7 +61,11 @@ class DaemonClient final : public Client {
       return absl::FailedPreconditionError(
           absl::StrCat("writing ", path, ": key ", outcome.key, " has no artifact"));
     }
-    if (!outcome.inline_artifact.has_value()) return Fetch(*outcome.artifact, path);
+    if (!outcome.inline_artifact.has_value()) {
+      // The daemon gave the outcome, perhaps after hours of waiting: its restart is not the end.
+      return FetchVerified(*daemon_, *outcome.artifact, path, NamedBy::kCompile, NeverStop,
+                           Acquaintance::kDaemonWasThere);
+    }
     ASSIGN_OR_RETURN(const Digest digest, Digest::FromHex(outcome.artifact->digest));
     return WriteVerified(path, *outcome.inline_artifact, digest);
   }

@@ -1,6 +1,7 @@
 #include "client/compile_call.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -52,7 +53,7 @@ class CompileWait {
 
  private:
   CompileStreamEnd Try() {
-    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = daemon_.Connect();
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = daemon_.Connect(deadline_);
     if (!channel.ok()) return {std::move(channel).status()};
     return RunCompileStream(daemon_, *channel, spec_, options_, deadline_ - absl::Now());
   }

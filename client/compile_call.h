@@ -7,10 +7,6 @@
 
 namespace neffcache {
 
-// Whether the caller has spoken with this daemon before. One that never answered is not waited for:
-// compiling here is faster than waiting for a daemon that is not there.
-enum class Acquaintance { kNone, kDaemonWasThere };
-
 // As Client::GetOrCompile(), for a spec that is identified.
 //
 // FAILED_PRECONDITION: the compile is uncacheable. CANCELLED: the daemon's calls were broken off.

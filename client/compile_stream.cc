@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/sync_stream.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>

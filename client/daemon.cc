@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -16,6 +18,8 @@ namespace neffcache {
 namespace {
 
 constexpr char kOriginPayload[] = "neffcache/from-daemon";
+// How late a connection that is being made heeds StallWatchdog::BreakOff().
+constexpr absl::Duration kBreakOffPeriod = absl::Milliseconds(50);
 
 // gRPC itself finds out late and says little: "DNS resolution failed".
 absl::Status CheckAddress(const std::string& address) {
@@ -61,26 +65,32 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Create(ClientOptions options,
 Daemon::Daemon(ClientOptions options, Connection connection)
     : options_(std::move(options)), channel_(OpenChannel(options_.daemon, connection)) {}
 
-absl::Status Daemon::AwaitConnected(grpc::Channel& channel,
-                                    BulkConnection::Patience patience) const {
-  const auto deadline = absl::ToChronoTime(absl::Now() + options_.connect_timeout);
+absl::Status Daemon::AwaitConnected(grpc::Channel& channel, absl::Time deadline) const {
+  const std::string doing = absl::StrCat("connecting to the daemon at ", options_.daemon);
+  const absl::Time give_up = absl::Now() + options_.connect_timeout;
   for (;;) {
+    if (watchdog_.broken_off()) return absl::CancelledError(absl::StrCat(doing, ": interrupted"));
     const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
-    if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE &&
-        patience == BulkConnection::Patience::kFailFast) {
+    if (state == GRPC_CHANNEL_READY || state == GRPC_CHANNEL_TRANSIENT_FAILURE) {
       return absl::OkStatus();
     }
-    if (!channel.WaitForStateChange(state, deadline)) {
-      return MarkOrigin(absl::UnavailableError(
-          absl::StrCat("connecting to the daemon at ", options_.daemon, ": no connection within ",
-                       absl::FormatDuration(options_.connect_timeout))));
+    const absl::Time now = absl::Now();
+    if (now >= deadline) {
+      return MarkOrigin(
+          absl::DeadlineExceededError(absl::StrCat(doing, ": no connection in time")));
     }
+    if (now >= give_up) {
+      return MarkOrigin(absl::UnavailableError(absl::StrCat(
+          doing, ": no connection within ", absl::FormatDuration(options_.connect_timeout))));
+    }
+    // gRPC's wait cannot be woken.
+    channel.WaitForStateChange(
+        state, absl::ToChronoTime(std::min({deadline, give_up, now + kBreakOffPeriod})));
   }
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> Daemon::Connect() {
-  RETURN_IF_ERROR(AwaitConnected(*channel_, BulkConnection::Patience::kFailFast));
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Daemon::Connect(absl::Time deadline) {
+  RETURN_IF_ERROR(AwaitConnected(*channel_, deadline));
   return channel_;
 }
 
@@ -100,8 +110,8 @@ Daemon::BulkConnection::~BulkConnection() {
   daemon_.idle_bulk_channels_.push_back(std::move(channel_));
 }
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> Daemon::BulkConnection::Connect(Patience patience) {
-  RETURN_IF_ERROR(daemon_.AwaitConnected(*channel_, patience));
+absl::StatusOr<std::shared_ptr<grpc::Channel>> Daemon::BulkConnection::Connect() {
+  RETURN_IF_ERROR(daemon_.AwaitConnected(*channel_, absl::InfiniteFuture()));
   return channel_;
 }
 

@@ -19,6 +19,10 @@
 
 namespace neffcache {
 
+// Whether the caller has just spoken with this daemon. One that never answered is not waited for:
+// compiling here is faster than waiting for a daemon that is not there.
+enum class Acquaintance { kNone, kDaemonWasThere };
+
 // A daemon as every call of the client sees it: its connections, the deadlines, and errors that
 // say what was asked of whom.
 //
@@ -34,8 +38,10 @@ class Daemon {
   StallWatchdog& watchdog() { return watchdog_; }
 
   // The connection for short calls, connected, or tried: a daemon that refuses fails the call that
-  // follows with the reason. UNAVAILABLE: no answer within the connect time-out.
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect();
+  // follows with the reason. UNAVAILABLE: no answer within the connect time-out. DEADLINE_EXCEEDED:
+  // none until `deadline`, the call's own. CANCELLED: the calls were broken off.
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(
+      absl::Time deadline = absl::InfiniteFuture());
 
   // A connection for one download or upload at a time, so that streams do not share a window;
   // it goes back to this object for the next when released.
@@ -46,10 +52,8 @@ class Daemon {
     BulkConnection(const BulkConnection&) = delete;
     BulkConnection& operator=(const BulkConnection&) = delete;
 
-    // As Connect(). With kWaitForDaemon a refused connection is tried again until the connect
-    // time-out: for a daemon that is being restarted.
-    enum class Patience { kFailFast, kWaitForDaemon };
-    absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect(Patience patience);
+    // As Daemon::Connect().
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> Connect();
 
    private:
     Daemon& daemon_;
@@ -74,7 +78,7 @@ class Daemon {
  private:
   Daemon(ClientOptions options, Connection connection);
 
-  absl::Status AwaitConnected(grpc::Channel& channel, BulkConnection::Patience patience) const;
+  absl::Status AwaitConnected(grpc::Channel& channel, absl::Time deadline) const;
 
   const ClientOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;

@@ -2,10 +2,15 @@
 
 #include <grpcpp/support/sync_stream.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "client/reconnect_window.h"
 #include "client/stall_watchdog.h"
 #include "io/status_macros.h"
 #include "neffcache/v1/cache.grpc.pb.h"
@@ -13,8 +18,6 @@
 
 namespace neffcache {
 namespace {
-
-using Patience = Daemon::BulkConnection::Patience;
 
 // A stream that ended this way may go on after a new start: the daemon or the network between went
 // away, or went silent.
@@ -36,30 +39,46 @@ class Downloader {
  public:
   using Sink = absl::FunctionRef<absl::Status(const grpc::ByteBuffer&)>;
 
-  Downloader(Daemon& daemon, const DownloadRequest& request, Sink sink)
-      : daemon_(daemon), request_(request), sink_(sink), connection_(daemon) {}
+  Downloader(Daemon& daemon, const DownloadRequest& request, Sink sink, ShouldStop should_stop)
+      : daemon_(daemon),
+        request_(request),
+        sink_(sink),
+        should_stop_(should_stop),
+        connection_(daemon),
+        window_(daemon.options().reconnect_timeout,
+                static_cast<uint32_t>(std::hash<std::string>()(daemon.options().name))),
+        known_(request.acquaintance == Acquaintance::kDaemonWasThere) {}
 
   absl::Status Run() {
-    Patience patience = Patience::kFailFast;
     for (int fruitless = 0;;) {
       const uint64_t before = offset_;
-      absl::Status status = Attempt(patience);
+      absl::Status status = Attempt();
       if (status.ok() || final_ || !IsBreak(status)) return status;
-      fruitless = offset_ > before ? 0 : fruitless + 1;
-      // A daemon that was never there is not waited for.
-      if (fruitless >= kFruitlessAttempts || offset_ == 0) return status;
-      patience = Patience::kWaitForDaemon;
+      const bool progressed = offset_ > before;
+      known_ = known_ || progressed;
+      if (!known_) return status;
+      fruitless = progressed ? 0 : fruitless + 1;
+      // What the daemon itself finds wrong, or its silence, is not cured by time.
+      absl::optional<absl::Duration> delay = window_.AfterBreak(
+          absl::Now(), progressed ? absl::InfiniteDuration() : absl::ZeroDuration());
+      if (!delay.has_value() || !absl::IsUnavailable(status)) {
+        if (fruitless >= kFruitlessAttempts) return status;
+        delay = absl::ZeroDuration();
+      }
+      if (daemon_.watchdog().WaitForBreakOff(*delay) || should_stop_()) return Interrupted();
     }
   }
 
  private:
   // One stream from the offset on.
-  absl::Status Attempt(Patience patience) {
-    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, connection_.Connect(patience));
+  absl::Status Attempt() {
+    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, connection_.Connect());
     v1::FetchRequest fetch;
     fetch.set_kind(request_.kind);
     fetch.set_digest(request_.digest.bytes().data(), Digest::kSize);
     fetch.set_offset(offset_);
+    fetch.set_of_compile(request_.of_compile);
+    fetch.set_recheck(request_.recheck);
 
     // What generated code does, but for messages that are left unparsed: protobuf would copy every
     // byte.
@@ -84,6 +103,7 @@ class Downloader {
   }
 
   absl::Status Take(const grpc::ByteBuffer& piece) {
+    if (should_stop_()) return Interrupted();
     absl::StatusOr<uint64_t> size = PieceSize(piece);
     if (!size.ok()) return daemon_.Error(std::move(size).status(), request_.doing);
     RETURN_IF_ERROR(sink_(piece));
@@ -91,10 +111,17 @@ class Downloader {
     return absl::OkStatus();
   }
 
+  absl::Status Interrupted() const {
+    return absl::CancelledError(absl::StrCat(request_.doing, ": interrupted"));
+  }
+
   Daemon& daemon_;
   const DownloadRequest& request_;
   const Sink sink_;
+  const ShouldStop should_stop_;
   Daemon::BulkConnection connection_;
+  ReconnectWindow window_;
+  bool known_;  // The daemon was there.
   uint64_t offset_ = 0;
   bool final_ = false;
 };
@@ -102,8 +129,9 @@ class Downloader {
 }  // namespace
 
 absl::Status Download(Daemon& daemon, const DownloadRequest& request,
-                      absl::FunctionRef<absl::Status(const grpc::ByteBuffer&)> sink) {
-  Downloader downloader(daemon, request, sink);
+                      absl::FunctionRef<absl::Status(const grpc::ByteBuffer&)> sink,
+                      ShouldStop should_stop) {
+  Downloader downloader(daemon, request, sink, should_stop);
   return downloader.Run();
 }
 

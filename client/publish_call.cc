@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/sync_stream.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -65,8 +66,7 @@ absl::StatusOr<bool> PublishThrough(Daemon& daemon, const IdentifiedSpec& spec,
   ASSIGN_OR_RETURN(const MeasuredFile file, Measure(artifact_path, buffer));
 
   Daemon::BulkConnection connection(daemon);
-  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
-                   connection.Connect(Daemon::BulkConnection::Patience::kFailFast));
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, connection.Connect());
   const auto stub = v1::GraphCache::NewStub(channel);
   const auto context = daemon.NewCall(absl::InfiniteDuration());
   StallWatchdog::Watch watch(daemon.watchdog(), context, daemon.options().stall_timeout);

@@ -5,9 +5,20 @@
 #include "absl/strings/str_cat.h"
 #include "io/digest.h"
 #include "io/status_macros.h"
+#include "io/utf8.h"
 #include "transport/limits.h"
 
 namespace neffcache {
+namespace {
+
+absl::StatusOr<Digest> DigestFrom(absl::string_view bytes) {
+  absl::StatusOr<Digest> digest = Digest::FromBytes(bytes);
+  if (digest.ok()) return digest;
+  return absl::InternalError(
+      absl::StrCat("the daemon names a part by ", bytes.size(), " bytes instead of 32"));
+}
+
+}  // namespace
 
 v1::KeyMaterial ToProto(const KeyMaterial& material) {
   v1::KeyMaterial proto;
@@ -18,6 +29,43 @@ v1::KeyMaterial ToProto(const KeyMaterial& material) {
   proto.mutable_toolchain()->set_name(material.toolchain.name);
   proto.mutable_toolchain()->set_version(material.toolchain.version);
   return proto;
+}
+
+v1::GraphParts ToProto(const GraphParts& parts) {
+  v1::GraphParts proto;
+  proto.set_signature(std::string(parts.signature.bytes()));
+  proto.set_attributes(std::string(parts.attributes.bytes()));
+  proto.set_skeleton(std::string(parts.skeleton.bytes()));
+  for (const ComputationPart& part : parts.computations) {
+    v1::ComputationPart& computation = *proto.add_computations();
+    computation.set_content(std::string(part.content.bytes()));
+    computation.set_instructions(part.instructions);
+    computation.set_name(ToUtf8(part.name));
+  }
+  return proto;
+}
+
+absl::StatusOr<KeyMaterial> MaterialFrom(const v1::KeyMaterial& material) {
+  KeyMaterial result;
+  ASSIGN_OR_RETURN(result.fingerprint.digest, DigestFrom(material.fingerprint().digest()));
+  result.fingerprint.tag = material.fingerprint().tag();
+  result.options.assign(material.options().begin(), material.options().end());
+  result.toolchain = {material.toolchain().name(), material.toolchain().version()};
+  return result;
+}
+
+absl::StatusOr<GraphParts> PartsFrom(const v1::GraphParts& parts) {
+  GraphParts result;
+  ASSIGN_OR_RETURN(result.signature, DigestFrom(parts.signature()));
+  ASSIGN_OR_RETURN(result.attributes, DigestFrom(parts.attributes()));
+  ASSIGN_OR_RETURN(result.skeleton, DigestFrom(parts.skeleton()));
+  for (const v1::ComputationPart& computation : parts.computations()) {
+    ComputationPart& part = result.computations.emplace_back();
+    ASSIGN_OR_RETURN(part.content, DigestFrom(computation.content()));
+    part.instructions = computation.instructions();
+    part.name = computation.name();
+  }
+  return result;
 }
 
 v1::Purpose ToProto(CompilePurpose purpose) {

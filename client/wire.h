@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "client/identified_spec.h"
+#include "graph/parts.h"
 #include "neffcache/client.h"
 #include "neffcache/v1/cache.pb.h"
 
@@ -12,7 +13,12 @@
 namespace neffcache {
 
 v1::KeyMaterial ToProto(const KeyMaterial& material);
+v1::GraphParts ToProto(const GraphParts& parts);
 v1::Purpose ToProto(CompilePurpose purpose);
+
+// INTERNAL: a digest is not 32 bytes.
+absl::StatusOr<KeyMaterial> MaterialFrom(const v1::KeyMaterial& material);
+absl::StatusOr<GraphParts> PartsFrom(const v1::GraphParts& parts);
 
 // "deterministic", "memory", "transient", "unclear".
 absl::string_view FailureClassName(v1::FailureClass failure_class);

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -238,7 +239,9 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? EXIT_SUCCESS : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "neffcache-worker: " << ParseErrorText(app, error) << "\n";
+    return kExitUsage;
   }
   spdlog::set_default_logger(spdlog::stderr_color_mt("neffcache-worker"));
 

@@ -14,6 +14,7 @@
 #include "io/utf8.h"
 #include "local_compiler/installation.h"
 #include "local_compiler/program_search.h"
+#include "local_compiler/version_text.h"
 
 namespace neffcache {
 namespace {
@@ -69,12 +70,8 @@ class XlaCpu final : public CompilerToolchain {
   absl::StatusOr<std::string> Probe(const std::string& directory,
                                     const std::stop_token& stop) const override {
     ASSIGN_OR_RETURN(const std::string text, AskVersion(program_, environment_, directory, stop));
-    // Python libraries may print warnings around it.
-    for (absl::string_view line : absl::StrSplit(text, absl::ByAnyChar("\r\n"))) {
-      if (!absl::ConsumePrefix(&line, "xla-cpu ")) continue;
-      line = absl::StripAsciiWhitespace(line);
-      if (!line.empty() && line.size() <= 256) return ToUtf8(line);
-    }
+    const std::string version = ParseXlaCpuVersion(text);
+    if (!version.empty()) return ToUtf8(version);
     return absl::InvalidArgumentError(
         absl::StrCat("asking ", program_, " for its version: it printed no line \"xla-cpu ...\""));
   }

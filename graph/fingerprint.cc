@@ -69,6 +69,7 @@ void IdentifyHlo(absl::string_view bytes, const RecognizedGraph& graph, GraphOrd
   absl::StatusOr<HloIndex> index = IndexModule(graph.module);
   if (!index.ok()) {
     identity->raw_reason = std::string(index.status().message());
+    identity->cut_short = absl::IsDataLoss(index.status());
     IdentifyRaw(bytes, nullptr, kernels, identity);
     return;
   }
@@ -77,6 +78,7 @@ void IdentifyHlo(absl::string_view bytes, const RecognizedGraph& graph, GraphOrd
   identity->name = index->name;
   if (!graph.opaque_reason.empty()) {
     identity->raw_reason = graph.opaque_reason;
+    identity->cut_short = graph.cut_short;
     IdentifyRaw(bytes, &*index, kernels, identity);
     return;
   }

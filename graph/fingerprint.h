@@ -62,6 +62,8 @@ struct GraphIdentity {
   // Why the raw bytes were hashed although the form is HLO, e.g. "instruction field 101 is unknown"
   // or "operand 7 of add.3 does not exist". Empty otherwise.
   std::string raw_reason;
+  // That reason is that the module's bytes are damaged or end too early: no compiler takes them.
+  bool cut_short = false;
 
   // Why the compile must not be cached, e.g. a kernel file that cannot be read. Empty: it may be.
   std::string uncacheable_reason;

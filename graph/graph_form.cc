@@ -19,6 +19,7 @@ struct Contained {
   int count = 0;
   bool holds_module = false;  // One of them is a module.
   std::string opaque_reason;
+  bool cut_short = false;
 };
 
 Contained Open(absl::string_view container, absl::string_view name, uint32_t last_known) {
@@ -35,7 +36,10 @@ Contained Open(absl::string_view container, absl::string_view name, uint32_t las
     }
   }
   if (result.count > 1) result.opaque_reason = absl::StrCat(name, " holds its module in pieces");
-  if (reader.damaged()) result.opaque_reason = absl::StrCat(name, " is damaged or cut short");
+  if (reader.damaged()) {
+    result.opaque_reason = absl::StrCat(name, " is damaged or cut short");
+    result.cut_short = true;
+  }
   return result;
 }
 
@@ -49,14 +53,16 @@ RecognizedGraph RecognizeGraph(absl::string_view bytes) {
     if (proto.holds_module) graph.opaque_reason = "it can be read as a module and as an HloProto";
     return graph;
   }
-  if (proto.holds_module) return {GraphForm::kHloProto, proto.message, proto.opaque_reason};
+  if (proto.holds_module)
+    return {GraphForm::kHloProto, proto.message, proto.opaque_reason, proto.cut_short};
   if (proto.count > 0) {
     const Contained inner = Open(proto.message, "HloProto", /*last_known=*/3);
     if (inner.holds_module) {
       // 2 to 4: arguments, result, platform.
       const Contained snapshot = Open(bytes, "HloSnapshot", /*last_known=*/4);
       return {GraphForm::kHloSnapshot, inner.message,
-              snapshot.opaque_reason.empty() ? inner.opaque_reason : snapshot.opaque_reason};
+              snapshot.opaque_reason.empty() ? inner.opaque_reason : snapshot.opaque_reason,
+              snapshot.cut_short || inner.cut_short};
     }
   }
   return {};

@@ -14,6 +14,7 @@ struct RecognizedGraph {
   // Why the module cannot be taken out of its container, e.g. "HloProto field 7 is unknown". The
   // bytes are then to be taken as a whole. Empty: it can.
   std::string opaque_reason;
+  bool cut_short = false;  // The reason is that the container is damaged or ends too early.
 };
 
 // By structure, not by name. Looks no further than it must: a recognized module may be damaged.

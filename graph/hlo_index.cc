@@ -63,7 +63,7 @@ class Indexer {
           }
       }
     }
-    if (reader.damaged()) return Malformed("the module is damaged or cut short");
+    if (reader.damaged()) return absl::DataLossError("the module is damaged or cut short");
     const auto entry = index_.by_id.find(entry_id);
     if (entry == index_.by_id.end()) return Malformed("the entry computation does not exist");
     index_.entry = entry->second;

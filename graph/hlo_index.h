@@ -86,8 +86,9 @@ struct HloIndex {
   std::vector<Ids> ids;
 };
 
-// Reads a module once. INVALID_ARGUMENT for what is no well-formed module: damaged bytes, duplicate
-// or dangling ids, no entry computation. Does not look for cycles.
+// Reads a module once. DATA_LOSS: the module is cut short, or its fields are damaged.
+// INVALID_ARGUMENT for what else is no well-formed module: damage deeper inside, duplicate or
+// dangling ids, no entry computation. Does not look for cycles.
 absl::StatusOr<HloIndex> IndexModule(absl::string_view module);
 
 // True when these bytes have the shape of an HloModuleProto: a computation with an instruction that

@@ -206,4 +206,22 @@ std::string DescribePartDifference(const GraphParts& before, const GraphParts& a
   return Printable(absl::StrJoin(clauses, "; "), kLongestLine);
 }
 
+GraphParts LargestParts(GraphParts parts, size_t most) {
+  std::vector<ComputationPart>& all = parts.computations;
+  if (all.size() <= most) return parts;
+  std::vector<size_t> order(all.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&all](size_t a, size_t b) {
+    return std::pair(all[b].instructions, all[a].content) <
+           std::pair(all[a].instructions, all[b].content);
+  });
+  order.resize(most);
+  std::sort(order.begin(), order.end());
+  std::vector<ComputationPart> kept;
+  kept.reserve(order.size());
+  for (const size_t i : order) kept.push_back(std::move(all[i]));
+  all = std::move(kept);
+  return parts;
+}
+
 }  // namespace neffcache

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ struct GraphParts {
 // the reason.
 absl::StatusOr<GraphParts> PartsOfGraph(absl::string_view bytes,
                                         const IdentifyOptions& options = {});
+
+// The parts with the `most` largest computations alone, still in their order: a bounded value,
+// equal for equal parts.
+GraphParts LargestParts(GraphParts parts, size_t most);
 
 // What differs, in one printable line of at most 300 bytes, when the graphs themselves are not at
 // hand: "parameters or results; 2 of 14 computations: region_3.12, main.77 (212 → 213

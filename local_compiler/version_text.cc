@@ -28,4 +28,14 @@ std::string ParseNeuronxCcVersion(absl::string_view text) {
   return "";
 }
 
+std::string ParseXlaCpuVersion(absl::string_view text) {
+  constexpr size_t kLongest = 256;
+  for (absl::string_view line : absl::StrSplit(text, absl::ByAnyChar("\r\n"))) {
+    if (!absl::ConsumePrefix(&line, "xla-cpu ")) continue;
+    line = absl::StripAsciiWhitespace(line);
+    if (!line.empty() && line.size() <= kLongest) return std::string(line);
+  }
+  return "";
+}
+
 }  // namespace neffcache

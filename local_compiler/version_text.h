@@ -11,4 +11,8 @@ namespace neffcache {
 // what it says looks like no version.
 std::string ParseNeuronxCcVersion(absl::string_view text);
 
+// "0.4.38" from the line "xla-cpu 0.4.38" of what `xla-cpu-compile --version` prints; warnings of
+// Python libraries may stand around it. Empty when there is no such line.
+std::string ParseXlaCpuVersion(absl::string_view text);
+
 }  // namespace neffcache

@@ -216,7 +216,9 @@ absl::variant<DaemonConfig, ExitNow> ReadFlags(int argc, const char* const* argv
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are "errors" of code 0; CLI11's other codes mean nothing to our callers.
-    return ExitNow{app.exit(error, std::cout, std::cerr) == 0 ? 0 : kUsage};
+    if (error.get_exit_code() == 0) return ExitNow{app.exit(error, std::cout, std::cerr)};
+    std::cerr << "neffcached: " << ParseErrorText(app, error) << "\n";
+    return ExitNow{kUsage};
   }
   Checker check;
   DaemonConfig config = Check(raw, check);

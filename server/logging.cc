@@ -38,6 +38,10 @@ void LogOfDatabase(absl::string_view line) {
                absl::StrReplaceAll(line, {{"\"", "'"}, {"\n", " "}}));
 }
 
+void LogOfQueue(absl::string_view line) {
+  spdlog::warn("event=queue message=\"{}\"", absl::StrReplaceAll(line, {{"\"", "'"}, {"\n", " "}}));
+}
+
 void StartLogging(absl::string_view level) {
   auto logger = std::make_shared<spdlog::logger>("neffcached",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());

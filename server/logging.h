@@ -12,6 +12,8 @@ void StartLogging(absl::string_view level);
 
 // Logs a warning of the store's database. Thread-safe.
 void LogOfDatabase(absl::string_view line);
+// What DispatcherOptions::log receives, as event=queue.
+void LogOfQueue(absl::string_view line);
 
 // INVALID_ARGUMENT: there is no such level; the message lists them.
 absl::Status CheckLogLevel(absl::string_view level);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "io/file.h"
@@ -24,6 +25,7 @@
 #include "server/embedded_workers.h"
 #include "server/flags.h"
 #include "server/logging.h"
+#include "server/misses/miss_explainer.h"
 #include "server/rpc/server.h"
 #include "server/scheduler/dispatcher.h"
 #include "server/store/store.h"
@@ -88,6 +90,12 @@ absl::StatusOr<std::unique_ptr<EmbeddedWorkers>> StartWorkers(const DaemonConfig
   return EmbeddedWorkers::Start(std::move(options));
 }
 
+void LogMiss(const Key& key, const Miss& miss) {
+  const std::string nearest = miss.nearest.empty() ? "-" : miss.nearest.Hex();
+  spdlog::info("event=miss key={} nearest={} why=\"{}\"", key.Hex(), nearest,
+               absl::StrReplaceAll(miss.explanation, {{"\"", "'"}}));
+}
+
 // For scripts: one line on stdout.
 absl::Status RebuildIndex(Store& store) {
   ASSIGN_OR_RETURN(const RebuildCounts counts, store.RebuildIndex());
@@ -121,11 +129,20 @@ absl::Status Run(const DaemonConfig& config, const sigset_t& stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Store> store, Store::Open(store_options));
   if (config.rebuild_index) return RebuildIndex(*store);
 
+  MissExplainerOptions explainer_options;
+  explainer_options.on_explained = LogMiss;
+  MissExplainer explainer(*store, std::move(explainer_options));
   DispatcherOptions dispatcher_options;
+  dispatcher_options.on_miss = [&explainer](const QueuedCompile& compile,
+                                            absl::string_view reason) {
+    explainer.NoteMiss(compile, reason);
+  };
+  dispatcher_options.on_entry = [&explainer](const Entry& entry) { explainer.NoteEntry(entry); };
   dispatcher_options.clock = MonotonicNow;
   dispatcher_options.heartbeat_interval = config.heartbeat_interval;
   dispatcher_options.compile_time_limit = config.compile_time_limit;
   dispatcher_options.failure_ttl = config.failure_ttl;
+  dispatcher_options.log = LogOfQueue;
   ASSIGN_OR_RETURN(const std::unique_ptr<CompileDispatcher> dispatcher,
                    CompileDispatcher::Open(*store, dispatcher_options));
 

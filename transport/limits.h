@@ -19,6 +19,8 @@ inline constexpr size_t kMaxInlineArtifact = size_t{1} << 20;
 // Bytes of options, names and log lines in one message.
 inline constexpr size_t kMaxOptionsBytes = size_t{256} << 10;
 inline constexpr size_t kMaxNameBytes = 256;
+// Computations in the parts of a graph; of more the largest travel, and are kept.
+inline constexpr size_t kMaxPartComputations = 128;
 // The end of a compiler's output that a failure carries.
 inline constexpr size_t kMaxLogTail = size_t{64} << 10;
 // No stream is silent for longer, in either direction.

@@ -1,12 +1,15 @@
-// explain: how one graph differs from another, without a daemon.
+// explain: how one graph differs from another, without a daemon, or from what the daemon has.
 
-#include <cstddef>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/json.h"
+#include "client/cli/difference_output.h"
+#include "client/cli/explain_store.h"
+#include "client/cli/target.h"
 #include "graph/explain.h"
 #include "io/file.h"
 #include "io/status_macros.h"
@@ -17,15 +20,9 @@ namespace {
 struct Options {
   std::string graph;
   std::string other;
-  size_t limit = ExplainOptions().max_differences;
-  bool exact = false;
+  std::string bundle;
+  ExplainStoreOptions store;
 };
-
-Json ToJson(const Difference& difference) {
-  Json json = {{"kind", std::string(ToString(difference.kind))}, {"text", difference.text}};
-  if (!difference.source.empty()) json["source"] = difference.source;
-  return json;
-}
 
 void Print(const Explanation& explanation, Console& console) {
   Json& document = console.document();
@@ -33,31 +30,22 @@ void Print(const Explanation& explanation, Console& console) {
   document["only_scalar_constants"] = explanation.only_scalar_constants;
   document["only_debug_data"] = explanation.only_debug_data;
   document["summary"] = explanation.Summary();
-  Json differences = Json::array();
-  for (const Difference& difference : explanation.differences) {
-    console.Print(difference.text);
-    differences.push_back(ToJson(difference));
-  }
-  document["differences"] = std::move(differences);
-  document["omitted"] = explanation.omitted;
+  PrintDifferences(explanation.differences, explanation.omitted, console);
   if (explanation.same) console.Print(explanation.Summary());
-  if (explanation.omitted > 0) {
-    console.Print(absl::StrCat("and ", explanation.omitted, " more (--limit)"));
-  }
   if (explanation.only_scalar_constants) {
     console.Print("only scalar constants differ: is a rank baked in?");
   }
 }
 
-absl::Status Explain(const Options& options, Session& session) {
-  if (options.other.empty()) {
-    return UsageError("explain takes two graphs: the one before and the one after");
+absl::Status ExplainTwo(const Options& options, Session& session) {
+  if (!session.flags.empty()) {
+    return UsageError("explain of two graphs takes no compiler flags behind \"--\"");
   }
   ASSIGN_OR_RETURN(const FileContents before, FileContents::Load(options.graph));
   ASSIGN_OR_RETURN(const FileContents after, FileContents::Load(options.other));
   ExplainOptions explain;
-  explain.max_differences = options.limit;
-  if (options.exact) explain.identify.order = GraphOrder::kExact;
+  explain.max_differences = options.store.limit;
+  if (options.store.exact) explain.identify.order = GraphOrder::kExact;
   const absl::StatusOr<Explanation> explanation =
       ExplainGraphs(before.bytes(), after.bytes(), explain);
   if (!explanation.ok()) {
@@ -73,21 +61,47 @@ absl::Status Explain(const Options& options, Session& session) {
   return absl::OkStatus();
 }
 
+absl::Status Explain(const Options& options, Session& session) {
+  if (!options.bundle.empty()) {
+    if (options.graph.empty() && session.flags.empty()) {
+      return ExplainBundle(options.bundle, session);
+    }
+    return UsageError("explain --bundle takes neither a graph nor compiler flags");
+  }
+  if (options.graph.empty()) {
+    return UsageError("explain takes two graphs, one graph or key, or --bundle");
+  }
+  if (!options.other.empty()) return ExplainTwo(options, session);
+  // As everywhere: an existing file is a graph, whatever its name.
+  if (access(options.graph.c_str(), F_OK) != 0 && LooksLikeKey(options.graph)) {
+    return ExplainKey(options.graph, session);
+  }
+  return ExplainGraph(options.graph, options.store, session);
+}
+
 }  // namespace
 
 Command AddExplain(CLI::App& app, Session& session) {
   auto options = std::make_shared<Options>();
   CLI::App* parsed =
-      app.add_subcommand("explain", "Say in words how one graph differs from another (offline)");
-  parsed->add_option("GRAPH", options->graph, "The graph before")->required();
+      app.add_subcommand("explain",
+                         "Say in words how one graph differs from another (offline), or from the "
+                         "nearest that is cached [-- FLAGS]");
+  parsed->add_option("GRAPH", options->graph, "The graph before; alone, a graph or a key");
   parsed->add_option("OTHER", options->other, "The graph after");
-  parsed->add_option("--limit", options->limit, "Differences to name at most")
+  parsed->add_option("--limit", options->store.limit, "Differences to name at most")
       ->check(CLI::Range(size_t{1}, size_t{100000}))
       ->capture_default_str();
-  parsed->add_flag("--exact", options->exact,
+  parsed->add_flag("--exact", options->store.exact,
                    "Tell graphs apart by the order in which instructions are written");
-  parsed->footer("Exit status: 0 the graphs are the same; 1 they differ, or one cannot be read.");
-  return {parsed, false,
+  parsed->add_option("--toolchain", options->store.toolchain,
+                     "NAME or NAME=VERSION, for a graph alone");
+  parsed->add_option("--bundle", options->bundle,
+                     "Tell which graphs of this bundle differ in scalar constants alone");
+  parsed->footer(
+      "Exit status: 0 the graphs are the same, or it is cached; 1 they differ, it is not, or one\n"
+      "cannot be read; 3 daemon unreachable.");
+  return {parsed, true,
           [options, &session] { session.console().Report(Explain(*options, session)); }};
 }
 

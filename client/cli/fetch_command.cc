@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,7 +56,9 @@ absl::Status FetchArtifact(Daemon& daemon, const Target& target, const std::stri
     RETURN_IF_ERROR(WriteVerified(output, *state.inline_artifact, digest));
   } else {
     const InterruptGuard guard;  // Or half an artifact stays beside the output.
-    const absl::Status fetched = FetchVerified(daemon, artifact, output, InterruptGuard::requested);
+    const absl::Status fetched =
+        FetchVerified(daemon, artifact, output, NamedBy::kCaller, InterruptGuard::requested,
+                      Acquaintance::kDaemonWasThere);
     if (absl::IsDataLoss(fetched)) {
       return absl::Status(
           fetched.code(),
@@ -79,14 +82,9 @@ absl::Status FetchGraph(Daemon& daemon, const Target& target, const std::string&
   ASSIGN_OR_RETURN(const Digest digest, Digest::FromBytes(shown.entry().graph_digest()));
   const InterruptGuard guard;  // Or half a graph stays beside the output.
   ASSIGN_OR_RETURN(AtomicFile file, CreateOutput(output));
-  const auto write = [&](absl::string_view bytes) {
-    return InterruptGuard::requested()
-               ? absl::CancelledError(
-                     absl::StrCat("fetching the graph of ", target.argument, ": interrupted"))
-               : file.Write(bytes);
-  };
-  RETURN_IF_ERROR(
-      FetchDecompressed(daemon, v1::FetchRequest::KIND_GRAPH, digest, kGraphLimit, write));
+  const auto write = [&](absl::string_view bytes) { return file.Write(bytes); };
+  RETURN_IF_ERROR(FetchDecompressed(daemon, v1::FetchRequest::KIND_GRAPH, digest, kGraphLimit,
+                                    write, InterruptGuard::requested));
   RETURN_IF_ERROR(file.Commit(Durability::kBuffered));
   console.document()["graph_digest"] = digest.Hex();
   console.Print(absl::StrCat("wrote ", output, ": ", BytesText(shown.entry().graph_size()),

@@ -162,6 +162,7 @@ Json ToJson(const v1::Compile& compile) {
   Set(json, "attempt", compile.attempt());
   Set(json, "graph_name", compile.graph_name());
   Set(json, "reason", compile.reason());
+  if (compile.has_miss()) json["miss"] = ToJson(compile.miss());
   return json;
 }
 
@@ -181,6 +182,13 @@ Json ToJson(const v1::Worker& worker) {
           {"compiles_done", worker.compiles_done()},
           {"compiles_failed", worker.compiles_failed()},
           {"draining", worker.draining()}};
+}
+
+Json ToJson(const v1::Miss& miss) {
+  Json json = {{"explanation", miss.explanation()}};
+  Set(json, "nearest_key", Hex(miss.nearest_key()));
+  json["explained_at"] = SecondsOfMs(miss.explained_at_ms());
+  return json;
 }
 
 Json ToJson(const v1::Stats& stats) {

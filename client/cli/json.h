@@ -24,6 +24,7 @@ Json ToJson(const v1::Entry& entry);
 Json ToJson(const v1::BundleSummary& bundle);
 Json ToJson(const v1::Compile& compile);
 Json ToJson(const v1::Worker& worker);
+Json ToJson(const v1::Miss& miss);
 Json ToJson(const v1::Stats& stats);
 
 double Seconds(absl::Duration duration);

@@ -75,6 +75,10 @@ absl::Status Show(const std::string& argument, Session& session) {
     document["compile"] = ToJson(shown.compile());
     AddCompileRows(shown.compile(), table);
   }
+  if (shown.has_miss()) {
+    document["miss"] = ToJson(shown.miss());
+    table.Add({"why it was compiled", shown.miss().explanation()});
+  }
   document["bundles"] = Json::array();
   for (const std::string& bundle : shown.bundles()) document["bundles"].push_back(bundle);
   if (shown.bundles_size() > 0) table.Add({"bundles", absl::StrJoin(shown.bundles(), ", ")});

@@ -13,12 +13,16 @@
 #include "client/cli/batch_text.h"
 #include "client/cli/command.h"
 #include "client/cli/compile_batch.h"
+#include "client/cli/difference_output.h"
 #include "client/cli/graph_reading.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/json.h"
+#include "client/cli/rank_baked_in.h"
 #include "client/cli/text.h"
 #include "client/cli/toolchain_choice.h"
 #include "client/toolchains_call.h"
+#include "io/file.h"
+#include "io/status_macros.h"
 
 namespace neffcache::cli {
 namespace {
@@ -69,6 +73,7 @@ class Precompile {
     ShowGraphs(batch, interrupted ? Show::kDocument : Show::kAll);
     ShowSummary(batch.counts(), elapsed, interrupted ? Show::kDocument : Show::kAll);
     if (interrupted) return SayInterrupted(batch);
+    SayRanksBakedIn();
     ReportFailures(batch);
   }
 
@@ -117,6 +122,7 @@ class Precompile {
           read[i]->graph.form == GraphForm::kOpaque && absl::EndsWith(options_.graphs[i], ".pb");
       const auto [known, is_new] = item_of.try_emplace(read[i]->key, specs.size());
       graph.item = known->second;
+      if (is_new) candidates_.push_back(ToCandidate(*read[i]));
       if (is_new) specs.push_back(*std::move(read[i]));
     }
     if (opaque != 0) {
@@ -130,7 +136,7 @@ class Precompile {
   // The form says HLO and the bytes end too early: no compiler takes it, so nobody should wait for
   // one or remember that it failed. What is only newer than we know is another matter.
   static bool IsCutShort(const GraphIdentity& graph) {
-    return absl::StrContains(graph.raw_reason, "damaged or cut short");
+    return graph.cut_short;
   }
 
   WaitOptions BatchOptions() const {
@@ -244,6 +250,29 @@ class Precompile {
                                 BatchSummaryText(counts, elapsed)));
   }
 
+  // The ranks of a job need one compile for all where their graphs differ in nothing else.
+  void SayRanksBakedIn() {
+    Json groups = Json::array();
+    for (const RankGroup& group : FindRanksBakedIn(candidates_).groups) {
+      console_.Note(absl::StrCat(group.names.front(), " and ", group.names.size() - 1,
+                                 group.names.size() == 2 ? " other graph: " : " other graphs: ",
+                                 group.baked_in.Summary()));
+      Json json = ToJson(group.baked_in);
+      json["graphs"] = group.names;
+      groups.push_back(std::move(json));
+    }
+    if (!groups.empty()) console_.document()["rank_baked_in"] = std::move(groups);
+  }
+
+  static RankCandidate ToCandidate(const IdentifiedSpec& spec) {
+    const std::string& path = spec.spec.graph_path;
+    return {path, spec.material.fingerprint, spec.graph.instructions,
+            [path]() -> absl::StatusOr<std::string> {
+              ASSIGN_OR_RETURN(const FileContents contents, FileContents::Load(path));
+              return std::string(contents.bytes());
+            }};
+  }
+
   void ReportFailures(const CompileBatch& batch) {
     for (const Graph& graph : graphs_) console_.Report(graph.trouble);
     bool unreachable_reported = false;
@@ -276,6 +305,7 @@ class Precompile {
   const absl::Duration period_;
   Toolchain toolchain_;
   std::vector<Graph> graphs_;  // As the command line has them.
+  std::vector<RankCandidate> candidates_;
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ void AddGlobalOptions(CLI::App& app, Session& session) {
          "How long a daemon that goes away while it is waited for is tried again")
       ->envname("NEFFCACHE_RECONNECT")
       ->type_name("TIME")
-      ->default_str("30s");
+      ->default_str(WaitTimeText(session.reconnect_timeout));
   app.add_flag_callback(
       "--json", [&session] { session.console().UseJson(); },
       "Print one JSON document on stdout instead of text");
@@ -91,9 +91,7 @@ std::string UsageSentence(const CLI::App& app, const CLI::ParseError& error) {
   if (const std::string unknown = UnknownCommand(app); !unknown.empty()) {
     return absl::StrCat(unknown, " (see neffcache --help)");
   }
-  std::string message = error.what();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  return absl::StrCat("reading the command line: ", message, " (see neffcache --help)");
+  return ParseErrorText(app, error);
 }
 
 void Run(const std::vector<Command>& commands, bool flags_given, Console& console) {

@@ -10,9 +10,9 @@ namespace neffcache::cli {
 namespace {
 
 std::string HitsText(const v1::Stats& stats) {
-  if (stats.lookups() == 0) return "0 of 0 lookups";
+  if (stats.lookups() == 0) return "0 of 0 artifacts asked for";
   return absl::StrFormat(
-      "%d of %d lookups (%.1f %%)", stats.hits(), stats.lookups(),
+      "%d of %d artifacts asked for (%.1f %%)", stats.hits(), stats.lookups(),
       100.0 * static_cast<double>(stats.hits()) / static_cast<double>(stats.lookups()));
 }
 

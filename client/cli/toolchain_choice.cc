@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/local_xla_cpu.h"
 #include "client/toolchains_call.h"
 #include "io/status_macros.h"
 
@@ -61,6 +62,11 @@ absl::StatusOr<Toolchain> ToolchainChoice::Decide() {
     if (local.ok()) return local->toolchain;
     no_local = local.status();
   }
+  if (name == kXlaCpuToolchainName) {
+    absl::StatusOr<LocalToolchain> local = FindLocalXlaCpu(session_.local_search);
+    if (local.ok()) return local->toolchain;
+    no_local = local.status();
+  }
   return FromDaemon(name, no_local);
 }
 
@@ -87,7 +93,7 @@ absl::StatusOr<Toolchain> ToolchainChoice::FromDaemon(const std::string& name,
         absl::StrCat(choosing, "the workers offer several (", List(fitting), "); ", kHowToSay));
   }
   return absl::FailedPreconditionError(
-      absl::StrCat(choosing, no_local.ok() ? "" : "there is no neuronx-cc here and ",
+      absl::StrCat(choosing, no_local.ok() ? "" : absl::StrCat(no_local.message(), ", and "),
                    offered.empty() ? "no worker is connected to the daemon"
                                    : absl::StrCat("the workers offer only ", List(offered)),
                    "; ", kHowToSay));

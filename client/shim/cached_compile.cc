@@ -81,8 +81,9 @@ Ending Deliver(Client& client, const CompileOutcome& outcome, const CachedCompil
     if (absl::IsResourceExhausted(staging.status())) return Hopeless{std::move(reason)};
     return CompileHere{std::move(reason)};
   }
-  options.on_alive(kLongestSilence + absl::Seconds(static_cast<double>(outcome.artifact->size) /
-                                                   kDownloadBytesPerSecond));
+  options.on_alive(
+      kLongestSilence + options.reconnect +
+      absl::Seconds(static_cast<double>(outcome.artifact->size) / kDownloadBytesPerSecond));
   if (const absl::Status saved = client.Save(outcome, staging->path()); !saved.ok()) {
     // The daemon's disk or ours? Ours fails the compiler as well.
     const absl::Status space = staging->ProbeSpace(outcome.artifact->size);

@@ -49,6 +49,7 @@ struct CachedCompileOptions {
   std::string bundle;
   std::string daemon;         // For messages.
   absl::Duration wait;        // For the whole compile.
+  absl::Duration reconnect;   // The client's: a download may wait as long for a lost daemon.
   bool have_compiler = true;  // False: nothing here can compile, so that waiting for a worker and
                               // passing on any failure are better than giving up.
   // Called whenever there is a sign of life. The next one, or the end, comes within `limit` unless

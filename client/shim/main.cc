@@ -102,6 +102,7 @@ class Call {
     options.bundle = settings_.bundle;
     options.daemon = settings_.daemon;
     options.wait = settings_.wait;
+    options.reconnect = settings_.reconnect;
     options.have_compiler = compiler_.ok();
     options.on_alive = [&](absl::Duration limit) {
       ExpectSignOfLifeWithin(limit);

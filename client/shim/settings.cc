@@ -25,14 +25,16 @@ Settings ReadSettings(absl::FunctionRef<const char*(const char*)> get) {
   settings.bundle = value("NEFFCACHE_BUNDLE");
   settings.toolchain_version = value("NEFFCACHE_TOOLCHAIN_VERSION");
   if (!absl::SimpleAtoi(value(kDepthVariable), &settings.depth)) settings.depth = 0;
+  const auto complain = [&settings](auto... what) {
+    absl::StrAppend(&settings.complaint, settings.complaint.empty() ? "" : "; ", what...);
+  };
   if (const std::string wait = value("NEFFCACHE_WAIT"); !wait.empty()) {
     const absl::optional<absl::Duration> parsed = ParseWaitTime(wait);
     if (parsed.has_value() && *parsed > absl::ZeroDuration()) {
       settings.wait = *parsed;
     } else {
-      settings.complaint =
-          absl::StrCat("NEFFCACHE_WAIT=", wait, " is not a positive duration such as 90s or 2h; ",
-                       "waiting at most ", absl::FormatDuration(settings.wait));
+      complain("NEFFCACHE_WAIT=", wait, " is not a positive duration such as 90s or 2h; ",
+               "waiting at most ", WaitTimeText(settings.wait));
     }
   }
   if (const std::string reconnect = value("NEFFCACHE_RECONNECT"); !reconnect.empty()) {
@@ -40,9 +42,8 @@ Settings ReadSettings(absl::FunctionRef<const char*(const char*)> get) {
     if (parsed.has_value()) {
       settings.reconnect = *parsed;
     } else {
-      settings.complaint = absl::StrCat(
-          "NEFFCACHE_RECONNECT=", reconnect, " is not a duration such as 30s or 0; waiting ",
-          WaitTimeText(settings.reconnect), " for a daemon that goes away");
+      complain("NEFFCACHE_RECONNECT=", reconnect, " is not a duration such as 30s or 0; waiting ",
+               WaitTimeText(settings.reconnect), " for a daemon that goes away");
     }
   }
   return settings;

@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "neffcache/client.h"
 
 namespace neffcache::shim {
 
@@ -17,11 +18,11 @@ struct Settings {
   std::string bundle;                     // NEFFCACHE_BUNDLE
   absl::Duration wait = absl::Hours(2);   // NEFFCACHE_WAIT: "90s", "2h" or a number of seconds.
   // NEFFCACHE_RECONNECT, as NEFFCACHE_WAIT; "0": a daemon that goes away is not waited for.
-  absl::Duration reconnect = absl::Seconds(30);
+  absl::Duration reconnect = ClientOptions().reconnect_timeout;
   std::string toolchain_version;  // NEFFCACHE_TOOLCHAIN_VERSION: where there is no
                                   // compiler to ask.
   int depth = 0;          // NEFFCACHE_SHIM_DEPTH: how many shims this call has come through.
-  std::string complaint;  // A value that was not understood and is not followed; empty: none.
+  std::string complaint;  // Of values that were not understood and are not followed; empty: none.
 };
 
 // How deep shims may nest before the search for the real compiler is taken for circular.

@@ -31,11 +31,19 @@ std::string Doing(const CompileProgress& progress) {
 
 }  // namespace
 
+// The client's errors begin with what was asked of which daemon; here, that is known.
+std::string WaitNotice::Because(absl::string_view detail) const {
+  const std::string asked = absl::StrCat(" at ", daemon_, ": ");
+  const size_t at = detail.find(asked);
+  if (at != absl::string_view::npos) detail.remove_prefix(at + asked.size());
+  return detail.empty() ? "" : absl::StrCat(" (", detail, ")");
+}
+
 std::string WaitNotice::On(const CompileProgress& progress, absl::Time now) {
   if (progress.phase == Phase::kReconnecting) {
     if (std::exchange(away_, true)) return "";
-    return absl::StrCat("the daemon at ", daemon_, " has gone away; trying to reach it again for ",
-                        WaitTimeText(progress.expected));
+    return absl::StrCat("the daemon at ", daemon_, " was lost", Because(progress.detail),
+                        "; trying to reach it again for ", WaitTimeText(progress.expected));
   }
   away_ = false;
   if (now < next_) return "";

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "neffcache/client.h"
 
@@ -10,7 +11,7 @@ namespace neffcache::shim {
 
 // Decides when a wait is worth a line, and what it says. Nothing is said of a quick one; after that
 // a trainer's log shows why nothing happens, without being filled with it. A daemon that goes away
-// is worth a line each time.
+// is worth a line each time, which says what broke: it may be there and draining.
 //
 // Pure: the caller tells the time. Not thread-safe.
 class WaitNotice {
@@ -23,6 +24,8 @@ class WaitNotice {
   std::string On(const CompileProgress& progress, absl::Time now);
 
  private:
+  std::string Because(absl::string_view detail) const;
+
   static constexpr absl::Duration kQuick = absl::Seconds(10);
   static constexpr absl::Duration kEvery = absl::Minutes(1);
 

@@ -13,6 +13,7 @@
 #include "server/rpc/from_wire.h"
 #include "server/rpc/to_wire.h"
 #include "server/store/entry_messages.h"
+#include "server/store/near_codec.h"
 
 #ifndef NEFFCACHE_VERSION
 #error "the build defines NEFFCACHE_VERSION"
@@ -23,7 +24,7 @@ namespace {
 
 // A list in one message stops here, well below the limit of 4 MiB.
 constexpr size_t kListBudget = size_t{3} << 20;
-constexpr int kMaxCompiles = 10'000;
+constexpr size_t kMaxCompiles = 10'000;
 
 }  // namespace
 
@@ -60,11 +61,18 @@ absl::Status ResolveKey(ServiceContext& context, const v1::ResolveKeyRequest& re
 }
 
 absl::Status ListCompiles(ServiceContext& context, v1::ListCompilesResponse& response) {
+  std::vector<CompileView> views = context.dispatcher.ListCompiles();
+  if (views.size() > kMaxCompiles) views.resize(kMaxCompiles);
+  std::vector<Key> keys;
+  keys.reserve(views.size());
+  for (const CompileView& view : views) keys.push_back(view.key);
+  const std::vector<absl::optional<Miss>> misses = context.store.FindMisses(keys);
   size_t used = 0;
-  for (const CompileView& view : context.dispatcher.ListCompiles()) {
-    v1::Compile wire = ToWire(view);
+  for (size_t i = 0; i < views.size(); ++i) {
+    v1::Compile wire = ToWire(views[i]);
+    if (misses[i].has_value()) *wire.mutable_miss() = ToMessage(*misses[i]);
     used += wire.ByteSizeLong() + 8;
-    if (used > kListBudget || response.compiles_size() == kMaxCompiles) break;
+    if (used > kListBudget) break;
     *response.add_compiles() = std::move(wire);
   }
   return absl::OkStatus();
@@ -92,6 +100,12 @@ absl::Status ShowKey(ServiceContext& context, const v1::ShowKeyRequest& request,
   }
   const absl::optional<CompileView> compile = context.dispatcher.FindCompile(key);
   if (compile.has_value()) *response.mutable_compile() = ToWire(*compile);
+  const absl::StatusOr<Miss> miss = context.store.FindMiss(key);
+  // Beside a compile or an entry: alone it is of one that left nothing.
+  if (miss.ok() && (entry.ok() || compile.has_value())) {
+    *response.mutable_miss() = ToMessage(*miss);
+    if (compile.has_value()) *response.mutable_compile()->mutable_miss() = ToMessage(*miss);
+  }
   ASSIGN_OR_RETURN(const std::vector<std::string> bundles, context.store.BundlesOf(key));
   size_t used = 0;
   for (const std::string& bundle : bundles) {

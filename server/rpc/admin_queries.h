@@ -16,6 +16,8 @@ absl::Status ListWorkers(ServiceContext& context, v1::ListWorkersResponse& respo
 absl::Status ShowKey(ServiceContext& context, const v1::ShowKeyRequest& request,
                      v1::ShowKeyResponse& response);
 absl::Status Retry(ServiceContext& context, const v1::RetryRequest& request);
+absl::Status Explain(ServiceContext& context, const v1::ExplainRequest& request,
+                     v1::ExplainResponse& response);
 absl::Status GetStats(ServiceContext& context, v1::Stats& response);
 
 // The reactor of ListEntries; owns itself.

@@ -97,7 +97,7 @@ absl::Status CompileCall::Begin(const v1::CompileStart& start) {
   ASSIGN_OR_RETURN(CompileOrder order, OrderFromWire(start));
   options_ = OptionsFromWire(start);
   RecordNames(context_.store, start, order);
-  context_.counters.CountLookups(1);
+  context_.counters.CountLookup();
   state_ = State::kWaiting;
   call_ = context_.dispatcher.Begin(std::move(order), [weak = Weak()](const CompileEvent& event) {
     const std::shared_ptr<CompileCall> call = weak.lock();

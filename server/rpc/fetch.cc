@@ -45,6 +45,10 @@ absl::StatusOr<PieceSource> SourceOf(const v1::FetchRequest& request) {
   }
   ASSIGN_OR_RETURN(source.digest, DigestFromWire(request.digest(), "digest"));
   source.offset = request.offset();
+  // A resumed or repeated download has counted before.
+  source.asks_for_artifact = source.kind == ContentKind::kArtifact && source.offset == 0 &&
+                             !request.of_compile() && !request.recheck();
+  source.recheck = request.recheck();
   return source;
 }
 

@@ -11,6 +11,7 @@
 #include "graph/options.h"
 #include "io/status_macros.h"
 #include "server/store/entry_messages.h"
+#include "server/store/near_entry.h"
 #include "transport/limits.h"
 
 namespace neffcache {
@@ -124,6 +125,30 @@ absl::StatusOr<KeyMaterial> MaterialFromWire(const v1::KeyMaterial& material,
   result.options.assign(material.options().begin(), material.options().end());
   RETURN_IF_ERROR(CheckOptions(result, options));
   return result;
+}
+
+absl::StatusOr<GraphParts> PartsFromWire(const v1::GraphParts& wire, absl::string_view field) {
+  if (static_cast<size_t>(wire.computations_size()) > kMaxPartComputations) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ".computations: more than ", kMaxPartComputations));
+  }
+  GraphParts parts;
+  ASSIGN_OR_RETURN(parts.signature,
+                   DigestFromWire(wire.signature(), absl::StrCat(field, ".signature")));
+  ASSIGN_OR_RETURN(parts.attributes,
+                   DigestFromWire(wire.attributes(), absl::StrCat(field, ".attributes")));
+  ASSIGN_OR_RETURN(parts.skeleton,
+                   DigestFromWire(wire.skeleton(), absl::StrCat(field, ".skeleton")));
+  for (const v1::ComputationPart& computation : wire.computations()) {
+    ComputationPart& part = parts.computations.emplace_back();
+    ASSIGN_OR_RETURN(part.content, DigestFromWire(computation.content(),
+                                                  absl::StrCat(field, ".computations.content")));
+    RETURN_IF_ERROR(
+        CheckName(computation.name(), absl::StrCat(field, ".computations.name"), Empty::kAllowed));
+    part.instructions = computation.instructions();
+    part.name = computation.name();
+  }
+  return parts;
 }
 
 absl::StatusOr<Failure> FailureFromWire(const v1::Failure& failure, absl::string_view field) {

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "graph/parts.h"
 #include "neffcache/v1/types.pb.h"
 #include "server/store/entry.h"
 
@@ -23,6 +24,9 @@ absl::StatusOr<Toolchain> ToolchainFromWire(const v1::Toolchain& toolchain,
 // Also that the options are canonical, allowed, and may be cached.
 absl::StatusOr<KeyMaterial> MaterialFromWire(const v1::KeyMaterial& material,
                                              absl::string_view field);
+
+// At most 128 computations.
+absl::StatusOr<GraphParts> PartsFromWire(const v1::GraphParts& parts, absl::string_view field);
 
 // Class, message, exit code, signal and log tail: what a worker sets.
 absl::StatusOr<Failure> FailureFromWire(const v1::Failure& failure, absl::string_view field);

@@ -17,20 +17,65 @@ namespace {
 
 // Leaves a quarter of the message limit for framing and growth of the format.
 constexpr size_t kAnswerBudget = size_t{3} << 20;
-// More than the largest result that BriefEntry gives, so that all of them fit.
+// More than the largest result that a brief entry gives, so that all of them fit.
 constexpr size_t kBriefResultBytes = 160;
 static_assert(kMaxLookupKeys * kBriefResultBytes < kAnswerBudget);
+// Who asks for more keys at once gets no details of ready entries, and most are answered from
+// memory.
+constexpr size_t kMostKeysWithDetails = 256;
+
+// What is known of the keys of a request: for each key at most one of both.
+struct Found {
+  std::vector<absl::optional<ReadyState>> ready;  // Of ready entries without details.
+  std::vector<absl::optional<Entry>> entries;
+
+  const Artifact* artifact(size_t i) const {
+    if (ready[i].has_value()) return &ready[i]->artifact;
+    return entries[i].has_value() ? entries[i]->ready() : nullptr;
+  }
+  absl::Duration compile_time(size_t i) const {
+    return ready[i].has_value() ? ready[i]->compile_time : entries[i]->compile_time;
+  }
+  bool nothing(size_t i) const { return !ready[i].has_value() && !entries[i].has_value(); }
+};
+
+absl::StatusOr<Found> Find(const Store& store, const std::vector<Key>& keys) {
+  Found found;
+  if (keys.size() <= kMostKeysWithDetails) {
+    found.ready.resize(keys.size());
+    ASSIGN_OR_RETURN(found.entries, store.Find(keys));
+    return found;
+  }
+  found.ready = store.FindReadyInMemory(keys);
+  found.entries.resize(keys.size());
+  std::vector<Key> unread;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (found.ready[i].has_value()) continue;
+    unread.push_back(keys[i]);
+    places.push_back(i);
+  }
+  ASSIGN_OR_RETURN(std::vector<absl::optional<Entry>> read, store.Find(unread));
+  for (size_t i = 0; i < unread.size(); ++i) found.entries[places[i]] = std::move(read[i]);
+  return found;
+}
 
 // What every key's result has: enough to fetch the artifact.
-v1::Entry BriefEntry(const v1::Entry& full) {
+void FillBrief(const Key& key, const ReadyState& state, v1::Entry& brief) {
+  brief.set_key(key.bytes().data(), Key::kSize);
+  v1::Artifact& artifact = *brief.mutable_ready();
+  artifact.set_digest(state.artifact.digest.bytes().data(), Digest::kSize);
+  artifact.set_size(state.artifact.size);
+  brief.set_created_at_ms(absl::ToUnixMillis(state.created));
+  brief.set_compile_time_ms(absl::ToInt64Milliseconds(state.compile_time));
+}
+
+v1::Entry BriefFailure(const v1::Entry& full) {
   v1::Entry brief;
   brief.set_key(full.key());
-  if (full.has_ready()) *brief.mutable_ready() = full.ready();
-  if (full.has_failed()) {
-    brief.mutable_failed()->set_failure_class(full.failed().failure_class());
-    brief.mutable_failed()->set_exit_code(full.failed().exit_code());
-    brief.mutable_failed()->set_signal(full.failed().signal());
-  }
+  brief.mutable_failed()->set_failure_class(full.failed().failure_class());
+  brief.mutable_failed()->set_exit_code(full.failed().exit_code());
+  brief.mutable_failed()->set_signal(full.failed().signal());
   brief.set_created_at_ms(full.created_at_ms());
   brief.set_compile_time_ms(full.compile_time_ms());
   return brief;
@@ -50,31 +95,46 @@ absl::StatusOr<std::vector<Key>> KeysOf(const v1::LookupRequest& request) {
   return keys;
 }
 
-void FillEntries(const std::vector<absl::optional<Entry>>& entries, size_t& used,
+void FillEntry(const Entry& entry, bool details, size_t& used, v1::Entry& message) {
+  const Artifact* artifact = entry.ready();
+  if (artifact != nullptr && !details) {
+    return FillBrief(entry.key, {*artifact, entry.created, entry.compile_time}, message);
+  }
+  v1::Entry full = ToMessageWithoutMaterial(entry);
+  if (const size_t bytes = full.ByteSizeLong(); used + bytes <= kAnswerBudget) {
+    used += bytes;
+    message = std::move(full);
+  } else if (artifact != nullptr) {
+    FillBrief(entry.key, {*artifact, entry.created, entry.compile_time}, message);
+  } else {
+    message = BriefFailure(full);
+  }
+}
+
+void FillEntries(const std::vector<Key>& keys, const Found& found, size_t& used,
                  v1::LookupResponse& response) {
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i].has_value()) continue;
+  const bool details = keys.size() <= kMostKeysWithDetails;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (found.nothing(i)) continue;
     v1::LookupResult& result = *response.mutable_results(static_cast<int>(i));
-    result.set_state(entries[i]->ready() != nullptr ? v1::LookupResult::STATE_READY
-                                                    : v1::LookupResult::STATE_FAILED);
-    v1::Entry full = ToMessageWithoutMaterial(*entries[i]);
-    if (const size_t bytes = full.ByteSizeLong(); used + bytes <= kAnswerBudget) {
-      used += bytes;
-      *result.mutable_entry() = std::move(full);
+    result.set_state(found.artifact(i) != nullptr ? v1::LookupResult::STATE_READY
+                                                  : v1::LookupResult::STATE_FAILED);
+    if (found.ready[i].has_value()) {
+      FillBrief(keys[i], *found.ready[i], *result.mutable_entry());
     } else {
-      *result.mutable_entry() = BriefEntry(full);
+      FillEntry(*found.entries[i], details, used, *result.mutable_entry());
     }
   }
 }
 
 // Small artifacts, until the message is full.
-void FillArtifacts(ServiceContext& context, const std::vector<absl::optional<Entry>>& entries,
-                   uint32_t inline_limit, size_t& used, v1::LookupResponse& response) {
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const Artifact* artifact = entries[i].has_value() ? entries[i]->ready() : nullptr;
+void FillArtifacts(ServiceContext& context, const Found& found, uint32_t inline_limit, size_t& used,
+                   v1::LookupResponse& response) {
+  for (int i = 0; i < response.results_size(); ++i) {
+    const Artifact* artifact = found.artifact(i);
     if (artifact == nullptr || artifact->size > inline_limit) continue;
     if (used + artifact->size > kAnswerBudget) continue;
-    v1::LookupResult& result = *response.mutable_results(static_cast<int>(i));
+    v1::LookupResult& result = *response.mutable_results(i);
     absl::StatusOr<std::string> bytes = ReadArtifact(context.store, *artifact);
     if (bytes.ok()) {
       used += bytes->size();
@@ -88,16 +148,16 @@ void FillArtifacts(ServiceContext& context, const std::vector<absl::optional<Ent
   }
 }
 
-void CountResults(ServiceContext& context, const std::vector<Key>& keys,
-                  const std::vector<absl::optional<Entry>>& entries,
+void CountResults(ServiceContext& context, const std::vector<Key>& keys, const Found& found,
                   const v1::LookupResponse& response) {
-  context.counters.CountLookups(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     const v1::LookupResult& result = response.results(static_cast<int>(i));
     if (result.state() != v1::LookupResult::STATE_READY) continue;
-    context.counters.CountHit(entries[i]->compile_time);
-    context.counters.CountServed(result.inline_artifact().size());
     context.store.NoteUse(keys[i]);
+    if (result.inline_artifact().empty()) continue;  // Only its state was told.
+    context.counters.CountLookup();
+    context.counters.CountHit(found.compile_time(i));
+    context.counters.CountServed(result.inline_artifact().size());
   }
 }
 
@@ -108,11 +168,11 @@ absl::Status Lookup(ServiceContext& context, const v1::LookupRequest& request,
   RETURN_IF_ERROR(CheckInlineLimit(request.inline_limit()));
   RETURN_IF_ERROR(CheckName(request.bundle(), "bundle", Empty::kAllowed));
   ASSIGN_OR_RETURN(const std::vector<Key> keys, KeysOf(request));
-  ASSIGN_OR_RETURN(const std::vector<absl::optional<Entry>> entries, context.store.Find(keys));
+  ASSIGN_OR_RETURN(const Found found, Find(context.store, keys));
 
   std::vector<Key> missing;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (!entries[i].has_value()) missing.push_back(keys[i]);
+    if (found.nothing(i)) missing.push_back(keys[i]);
   }
   const std::vector<bool> compiling = context.dispatcher.AreInFlight(missing);
 
@@ -121,17 +181,16 @@ absl::Status Lookup(ServiceContext& context, const v1::LookupRequest& request,
   for (size_t i = 0; i < keys.size(); ++i) {
     v1::LookupResult& result = *response.add_results();
     // Of a key that has an entry, FillEntries says more.
-    result.set_state(!entries[i].has_value() && compiling[asked++]
-                         ? v1::LookupResult::STATE_COMPILING
-                         : v1::LookupResult::STATE_ABSENT);
+    result.set_state(found.nothing(i) && compiling[asked++] ? v1::LookupResult::STATE_COMPILING
+                                                            : v1::LookupResult::STATE_ABSENT);
   }
   size_t used = keys.size() * kBriefResultBytes;
-  FillEntries(entries, used, response);
+  FillEntries(keys, found, used, response);
   if (!request.state_only()) {
     if (request.inline_limit() > 0) {
-      FillArtifacts(context, entries, request.inline_limit(), used, response);
+      FillArtifacts(context, found, request.inline_limit(), used, response);
     }
-    CountResults(context, keys, entries, response);
+    CountResults(context, keys, found, response);
   }
 
   if (!request.bundle().empty() && !keys.empty()) {

@@ -33,6 +33,7 @@ void PieceSender::Start() {
 
 absl::Status PieceSender::Open() {
   ASSIGN_OR_RETURN(source_, locate_());
+  if (source_.asks_for_artifact) context_.counters.CountLookup();
   ASSIGN_OR_RETURN(ContentReader reader, OpenStored(context_.store, source_.kind, source_.digest));
   reader_ = std::make_shared<const ContentReader>(std::move(reader));
   size_ = reader_->stored_size();
@@ -40,9 +41,13 @@ absl::Status PieceSender::Open() {
     return absl::OutOfRangeError(absl::StrCat("offset ", source_.offset, " is past the end of ",
                                               source_.digest.Hex(), " (", size_, " bytes)"));
   }
+  if (source_.asks_for_artifact) {
+    context_.counters.CountHit(context_.store.CompileTimeOf(source_.digest));
+  }
   // What is in memory came through RocksDB's own checksums; graphs and logs carry zstd's.
   const bool file = source_.kind == ContentKind::kArtifact && reader_->in_memory().empty();
-  if (file && source_.offset == 0 && !context_.verified.Contains(source_.digest, absl::Now())) {
+  if (file && source_.offset == 0 &&
+      (source_.recheck || !context_.verified.Contains(source_.digest, absl::Now()))) {
     hash_.emplace();
   }
   absl::MutexLock lock(&mu_);

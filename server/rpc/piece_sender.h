@@ -22,6 +22,8 @@ struct PieceSource {
   ContentKind kind = ContentKind::kArtifact;
   Digest digest;
   uint64_t offset = 0;
+  bool asks_for_artifact = false;  // Counts as a lookup, and as a hit when it is there.
+  bool recheck = false;            // Hash it even though it was lately found to be good.
 };
 
 // Streams stored content as hand-framed pieces: the reactor of Fetch and FetchGraph.
@@ -29,7 +31,8 @@ struct PieceSource {
 // One piece is on its way while the next is read ahead on the executor. Content that the store
 // keeps in memory is framed straight from there. An artifact that is missing, short or, as the
 // first whole reading of its file finds, not what its digest says, is quarantined and ends the
-// stream with DATA_LOSS before its last piece.
+// stream with DATA_LOSS before its last piece. A recheck hashes what is sent and nothing else, so
+// nobody can have more hashed than is sent to him.
 class PieceSender final
     : public SelfOwned<grpc::ServerWriteReactor<grpc::ByteBuffer>, PieceSender> {
  public:

@@ -23,12 +23,13 @@ struct ServiceCounters {
   std::atomic<int64_t> compile_ms_saved{0};
   std::atomic<uint64_t> bytes_served{0};
 
-  // A key was looked up, and was ready.
+  // An artifact that was asked for was there, and is handed out.
   void CountHit(absl::Duration compile_time) {
     hits.fetch_add(1, std::memory_order_relaxed);
     compile_ms_saved.fetch_add(absl::ToInt64Milliseconds(compile_time), std::memory_order_relaxed);
   }
-  void CountLookups(uint64_t keys) { lookups.fetch_add(keys, std::memory_order_relaxed); }
+  // An artifact was asked for.
+  void CountLookup() { lookups.fetch_add(1, std::memory_order_relaxed); }
   void CountServed(uint64_t bytes) { bytes_served.fetch_add(bytes, std::memory_order_relaxed); }
 };
 

@@ -144,6 +144,12 @@ class AdminService final : public v1::Admin::CallbackService {
     return Answer(context_, *call,
                   [this, request] { return neffcache::Retry(context_, *request); });
   }
+  ServerUnaryReactor* Explain(CallbackServerContext* call, const v1::ExplainRequest* request,
+                              v1::ExplainResponse* response) override {
+    return Answer(context_, *call, [this, request, response] {
+      return neffcache::Explain(context_, *request, *response);
+    });
+  }
   ServerUnaryReactor* GetStats(CallbackServerContext* call, const v1::GetStatsRequest*,
                                v1::Stats* response) override {
     return Answer(context_, *call,

@@ -112,6 +112,14 @@ struct DispatcherOptions {
   absl::Duration unclear_failure_ttl = absl::Minutes(10);
   uint32_t max_attempts = 3;  // For memory and transient failures.
   uint64_t max_queued = 100'000;
+  // Both may be empty, are called from any thread with no lock held, and must not block or call
+  // back. A compile was queued that nobody had queued before; what is taken up after a restart is
+  // not told again. `reason` is why, when the dispatcher knows: it has the key's entry no more.
+  std::function<void(const QueuedCompile& compile, absl::string_view reason)> on_miss;
+  // A key has this entry now, ready or failed, from a worker or published.
+  std::function<void(const Entry& entry)> on_entry;
+  // Receives a line about each queued compile that is dropped, from any thread; may be empty.
+  std::function<void(absl::string_view line)> log;
 };
 
 // One compile per key, cluster-wide: joins the pure Scheduler to the store, to the workers and to
@@ -149,7 +157,8 @@ class CompileDispatcher {
     virtual absl::Status GraphArrived(StagedContent graph) = 0;
   };
 
-  // Takes up the compiles of the store's queue. `store` must outlive this.
+  // Takes up the compiles of the store's queue, and reads their graphs in the background. `store`
+  // must outlive this.
   static absl::StatusOr<std::unique_ptr<CompileDispatcher>> Open(Store& store,
                                                                  DispatcherOptions options);
   virtual ~CompileDispatcher() = default;

@@ -50,6 +50,7 @@ LiveDispatcher::LiveDispatcher(Store& store, DispatcherOptions options)
       next_worker_(std::max<int64_t>(1, absl::ToUnixNanos(options_.wall_clock()))) {}
 
 LiveDispatcher::~LiveDispatcher() {
+  graph_checker_.request_stop();
   Shutdown();
   {
     absl::MutexLock lock(&mutex_);
@@ -57,6 +58,7 @@ LiveDispatcher::~LiveDispatcher() {
     timer_wakes_.Signal();
   }
   if (timer_.joinable()) timer_.join();
+  if (graph_checker_.joinable()) graph_checker_.join();
 }
 
 absl::Status LiveDispatcher::Start() {
@@ -79,6 +81,8 @@ absl::Status LiveDispatcher::Start() {
     scheduler_.TakeDecisions();  // Nobody is there yet to be told.
   }
   timer_ = std::jthread([this] { RunTimer(); });
+  graph_checker_ =
+      std::jthread([this, queue](const std::stop_token& stop) { CheckGraphsOf(queue, stop); });
   return absl::OkStatus();
 }
 
@@ -89,21 +93,12 @@ absl::StatusOr<std::vector<QueuedCompile>> LiveDispatcher::TakeUpQueue() {
   for (const QueuedCompile& queued : queue) keys.push_back(queued.key);
   ASSIGN_OR_RETURN(const auto entries, store_.Find(keys));
   std::vector<QueuedCompile> open;
-  absl::flat_hash_map<Digest, bool> whole;  // Several compiles may start from one graph.
   for (size_t i = 0; i < queue.size(); ++i) {
-    QueuedCompile& queued = queue[i];
-    // Answered by somebody who published, or between a commit and a crash.
-    bool wanted = !entries[i].has_value();
-    if (wanted) {
-      const auto [checked, first] = whole.try_emplace(queued.graph.digest, false);
-      if (first) checked->second = IsWhole(queued.graph);
-      // Otherwise whoever still wants it asks again, and is asked for the graph.
-      wanted = checked->second;
-    }
-    if (wanted) {
-      open.push_back(std::move(queued));
+    // Else answered by somebody who published, or between a commit and a crash.
+    if (!entries[i].has_value()) {
+      open.push_back(std::move(queue[i]));
     } else {
-      RETURN_IF_ERROR(store_.Dequeue(queued.key));
+      RETURN_IF_ERROR(store_.Dequeue(queue[i].key));
     }
   }
   return open;

@@ -85,6 +85,11 @@ class LiveDispatcher final : public CompileDispatcher {
 
   // The compiles of the store's queue that can go on; the others leave it.
   absl::StatusOr<std::vector<QueuedCompile>> TakeUpQueue();
+  // Reads the graphs of compiles taken up, beside the daemon's service: they may be many gigabytes.
+  // A compile whose graph is damaged or gone leaves the queue; who waits for it is asked for the
+  // graph. One whose graph cannot be read just now stays: its worker tries again.
+  void CheckGraphsOf(const std::vector<QueuedCompile>& queue, const std::stop_token& stop);
+  void DropQueued(const Key& key, const absl::Status& why);
 
   // --- Orders (live_orders.cc)
 
@@ -94,8 +99,8 @@ class LiveDispatcher final : public CompileDispatcher {
   void LookUp(const CompileOrder& order);
   // The kept graph with this fingerprint, read and found whole; a damaged one is forgotten.
   absl::optional<GraphRecord> FindWholeGraph(const Fingerprint& fingerprint);
-  // Whether a compile can start from the graph; a damaged one is forgotten.
-  bool IsWhole(const GraphRecord& graph);
+  // OK: a compile can start from the graph. DATA_LOSS, NOT_FOUND: it never can; it is forgotten.
+  absl::Status CheckWhole(const GraphRecord& graph);
   // Ends the waits with the store's entry; false when somebody wants its failure forgotten instead.
   bool Answer(const Entry& entry);
   // Whether the compile may be queued: the queue has room, and somebody still wants it.
@@ -170,6 +175,7 @@ class LiveDispatcher final : public CompileDispatcher {
 
   StoreWriter writer_;
   std::jthread timer_;
+  std::jthread graph_checker_;
 };
 
 }  // namespace neffcache

@@ -119,6 +119,8 @@ CompileEvent LiveDispatcher::AnswerWhileDraining(const Key& key) const {
 
 void LiveDispatcher::LookUp(const CompileOrder& order) {
   const Key& key = order.key;
+  absl::string_view reason;
+  if (order.purpose == Purpose::kRebuild) reason = "the artifact that it had was damaged";
   while (true) {
     absl::StatusOr<Entry> entry = store_.Find(key);
     if (absl::IsNotFound(entry.status()) || absl::IsDataLoss(entry.status())) {
@@ -130,6 +132,7 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
     if (Answer(*entry)) return;
     const absl::Status forgotten = store_.ForgetFailure(key);
     if (!forgotten.ok() && !absl::IsNotFound(forgotten)) return RefuseAll(key, forgotten);
+    reason = "its last compile failed, and it was asked for anew";
   }
   if (!Admit(key)) return;
 
@@ -162,12 +165,14 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
     CarryOut(delivery);
   }
   delivery.Deliver();
+  if (kept && options_.on_miss) options_.on_miss(queued, reason);
   // Published() leaves a compile alone that is being looked up: what came meanwhile is seen here.
   if (const absl::StatusOr<Entry> entry = store_.Find(key); entry.ok()) Published(*entry);
 }
 
 void LiveDispatcher::Published(const Entry& entry) {
   if (entry.ready() == nullptr) return;
+  if (options_.on_entry) options_.on_entry(entry);
   Delivery delivery;
   {
     absl::MutexLock lock(&mutex_);
@@ -179,16 +184,53 @@ void LiveDispatcher::Published(const Entry& entry) {
 
 absl::optional<GraphRecord> LiveDispatcher::FindWholeGraph(const Fingerprint& fingerprint) {
   absl::StatusOr<GraphRecord> graph = store_.FindGraph(fingerprint);
-  if (!graph.ok() || !IsWhole(*graph)) return absl::nullopt;
+  if (!graph.ok() || !CheckWhole(*graph).ok()) return absl::nullopt;
   return *std::move(graph);
 }
 
-bool LiveDispatcher::IsWhole(const GraphRecord& graph) {
-  const absl::Status checked = store_.CheckGraph(graph);
-  if (!absl::IsDataLoss(checked) && !absl::IsNotFound(checked)) return checked.ok();
-  // One that cannot be forgotten is found damaged again, or replaced by what a client sends.
-  store_.ForgetGraph(graph.digest).IgnoreError();
-  return false;
+absl::Status LiveDispatcher::CheckWhole(const GraphRecord& graph) {
+  absl::Status checked = store_.CheckGraph(graph);
+  if (absl::IsDataLoss(checked) || absl::IsNotFound(checked)) {
+    // One that cannot be forgotten is found damaged again, or replaced by what a client sends.
+    store_.ForgetGraph(graph.digest).IgnoreError();
+  }
+  return checked;
+}
+
+void LiveDispatcher::CheckGraphsOf(const std::vector<QueuedCompile>& queue,
+                                   const std::stop_token& stop) {
+  absl::flat_hash_map<Digest, absl::Status> checked;  // Several compiles may start from one graph.
+  for (const QueuedCompile& queued : queue) {
+    if (stop.stop_requested()) return;
+    const auto [graph, first] = checked.try_emplace(queued.graph.digest);
+    if (first) graph->second = CheckWhole(queued.graph);
+    const absl::Status& whole = graph->second;
+    if (absl::IsDataLoss(whole) || absl::IsNotFound(whole)) DropQueued(queued.key, whole);
+  }
+}
+
+void LiveDispatcher::DropQueued(const Key& key, const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const Compile* compile = scheduler_.Find(key);
+    if (compile == nullptr ||
+        (compile->state != State::kQueued && compile->state != State::kBackingOff)) {
+      return;
+    }
+  }
+  if (options_.log) {
+    options_.log(absl::StrCat("compile ", key.Hex(), " left the queue: ", why.message()));
+  }
+  // Before the compile ends: its successor's row is not for us. A row that stays is dropped by the
+  // next start.
+  store_.Dequeue(key).IgnoreError();
+  Delivery delivery;
+  {
+    absl::MutexLock lock(&mutex_);
+    scheduler_.GraphLost(key, Now());
+    CarryOut(delivery);
+  }
+  delivery.Deliver();
 }
 
 bool LiveDispatcher::Answer(const Entry& entry) {
@@ -312,7 +354,11 @@ absl::Status LiveDispatcher::KeepGraph(CallerId caller, const QueuedCompile& que
     CarryOut(delivery);
   }
   delivery.Deliver();
-  if (!wanted) DropIfAnswered(queued.key);
+  if (!wanted) {
+    DropIfAnswered(queued.key);
+  } else if (options_.on_miss) {
+    options_.on_miss(queued, "");
+  }
   return absl::OkStatus();
 }
 

@@ -141,6 +141,7 @@ absl::StatusOr<bool> LiveDispatcher::FinishReady(LeaseToken token, Entry entry,
   }
   delivery.Deliver();
   if (!committed.ok()) return committed.status();
+  if (committed->accepted && options_.on_entry) options_.on_entry(committed->entry);
   return committed->accepted;
 }
 
@@ -192,6 +193,7 @@ absl::Status LiveDispatcher::StoreFailure(const GaveUp& gave_up, Entry entry,
     TellLast(scheduler_.End(entry.key), event, delivery);
   }
   delivery.Deliver();
+  if (stored.ok() && !ready && options_.on_entry) options_.on_entry(entry);
   return stored;
 }
 

@@ -89,6 +89,17 @@ void Scheduler::Restore(const QueuedCompile& queued, absl::Time now) {
   GraphKept(queued, now);
 }
 
+void Scheduler::GraphLost(const Key& key, absl::Time now) {
+  Compile* compile = FindMutable(key);
+  if (compile == nullptr) return;
+  if (compile->state != State::kQueued && compile->state != State::kBackingOff) return;
+  if (compile->state == State::kQueued) queue_.Erase(*compile);
+  SetWake(*compile, absl::InfiniteFuture());
+  now = At(now);
+  Enter(*compile, State::kNeedsGraph, now);
+  AskNext(*compile, now);
+}
+
 std::vector<CallerId> Scheduler::End(const Key& key) {
   const Compile* compile = Find(key);
   if (compile == nullptr || Leased(*compile)) return {};

@@ -81,6 +81,9 @@ class Scheduler {
   void GraphKept(const QueuedCompile& compile, absl::Time now);
   // A compile of the store's queue, after a restart. Ignored when it is in flight.
   void Restore(const QueuedCompile& compile, absl::Time now);
+  // The kept graph of a compile that waits is no good: somebody is asked for it. Nothing for a
+  // compile that runs: its worker finds out.
+  void GraphLost(const Key& key, absl::Time now);
   // Forgets the compile, which the store has an answer for or which is refused; returns who waited.
   // Must not be called for a compile that is leased.
   std::vector<CallerId> End(const Key& key);

@@ -10,6 +10,7 @@
 #include "io/status_macros.h"
 #include "server/store/counters.h"
 #include "server/store/entry_codec.h"
+#include "server/store/near_index.h"
 #include "server/store/row_keys.h"
 
 namespace neffcache {
@@ -25,8 +26,12 @@ absl::Status Damaged(const Digest& digest, absl::string_view why) {
 }  // namespace
 
 Artifacts::Artifacts(Database& database, ContentFiles& files, const RecordFiles& records,
-                     std::function<absl::Time()> clock)
-    : database_(database), files_(files), records_(records), clock_(std::move(clock)) {}
+                     ReadyTable& ready, std::function<absl::Time()> clock)
+    : database_(database),
+      files_(files),
+      records_(records),
+      ready_(ready),
+      clock_(std::move(clock)) {}
 
 absl::StatusOr<absl::optional<ArtifactRow>> Artifacts::FindRow(const Digest& digest) const {
   ASSIGN_OR_RETURN(const absl::optional<std::string> bytes,
@@ -112,6 +117,19 @@ absl::StatusOr<ContentReader> Artifacts::Open(const Digest& digest) {
   return reader;
 }
 
+absl::Duration Artifacts::CompileTimeOf(const Digest& digest) const {
+  std::vector<Key> keys;
+  const absl::Status scanned = database_.Scan(Column::kReferences, digest.bytes(),
+                                              [&](absl::string_view row, absl::string_view) {
+                                                const absl::StatusOr<Key> key = KeyAtEnd(row);
+                                                if (key.ok()) keys.push_back(*key);
+                                                return keys.empty();
+                                              });
+  if (!scanned.ok()) return absl::ZeroDuration();
+  const std::vector<Entry> entries = EntriesOf(keys);
+  return entries.empty() ? absl::ZeroDuration() : entries.front().compile_time;
+}
+
 absl::Status Artifacts::Quarantine(const Digest& digest) {
   const Turn turn = turns_.Take(digest);
   return QuarantineInTurn(digest);
@@ -165,6 +183,7 @@ absl::Status Artifacts::QuarantineInTurn(const Digest& digest) {
     RETURN_IF_ERROR(records_.Remove(key));
     batch.Delete(Column::kEntries, key.bytes());
     batch.Delete(Column::kReferences, ReferenceRow(digest, key));
+    NearIndex::Remove(database_, key, batch);
     batch.Add(kReadyCounter, -1);
   }
   batch.Add(kArtifactCounter, -1);
@@ -172,7 +191,10 @@ absl::Status Artifacts::QuarantineInTurn(const Digest& digest) {
   batch.Delete(Column::kInline, digest.bytes());
   row->damaged = true;
   batch.Put(Column::kArtifacts, digest.bytes(), EncodeArtifactRow(*row));
-  RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kSynced));
+  const absl::Status written = database_.Write(std::move(batch), Durability::kSynced);
+  // Also when that failed, for nobody knows how far it came: the database is asked again.
+  ready_.Forget(keys);
+  RETURN_IF_ERROR(written);
   ++damaged_;
   {
     absl::MutexLock lock(&mutex_);

@@ -17,6 +17,7 @@
 #include "server/store/content_files.h"
 #include "server/store/database.h"
 #include "server/store/entry.h"
+#include "server/store/ready_table.h"
 #include "server/store/record_files.h"
 #include "server/store/row_codec.h"
 #include "server/store/turns.h"
@@ -30,7 +31,7 @@ class Artifacts {
  public:
   using Turn = Turns<Digest>::Turn;
 
-  Artifacts(Database& database, ContentFiles& files, const RecordFiles& records,
+  Artifacts(Database& database, ContentFiles& files, const RecordFiles& records, ReadyTable& ready,
             std::function<absl::Time()> clock);
 
   // Puts the artifact where it is kept and adds the rows of it and of its reference by `key` to
@@ -43,6 +44,8 @@ class Artifacts {
 
   // See Store::OpenContent.
   absl::StatusOr<ContentReader> Open(const Digest& digest);
+  // See Store::CompileTimeOf.
+  absl::Duration CompileTimeOf(const Digest& digest) const;
   // See Store::Quarantine.
   absl::Status Quarantine(const Digest& digest);
   // See Store::TakeQuarantined.
@@ -65,6 +68,7 @@ class Artifacts {
   Database& database_;
   ContentFiles& files_;
   const RecordFiles& records_;
+  ReadyTable& ready_;
   const std::function<absl::Time()> clock_;
   Turns<Digest> turns_;
   std::atomic<uint64_t> damaged_ = 0;

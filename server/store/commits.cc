@@ -8,6 +8,7 @@
 #include "io/status_macros.h"
 #include "server/store/counters.h"
 #include "server/store/entry_codec.h"
+#include "server/store/near_index.h"
 #include "server/store/row_keys.h"
 
 namespace neffcache {
@@ -59,12 +60,15 @@ absl::Status Commits::WriteRecord(const Entry& entry, absl::string_view inline_a
   return parts_.records.Write(entry.key, record);
 }
 
-absl::Status Commits::LeaveQueue(const Key& key) {
-  ASSIGN_OR_RETURN(const absl::optional<std::string> queued,
-                   parts_.database.Get(Column::kQueue, key.bytes()));
-  if (!queued.has_value()) return absl::OkStatus();
+absl::Status Commits::LeaveQueue(const Key& key, bool ready) {
+  const absl::StatusOr<absl::optional<std::string>> queued =
+      parts_.database.Get(Column::kQueue, key.bytes());
+  // A row that is damaged goes, too.
+  if (!queued.ok() && !absl::IsDataLoss(queued.status())) return queued.status();
+  if (queued.ok() && !queued->has_value()) return absl::OkStatus();
   Batch batch = parts_.database.NewBatch();
   batch.Delete(Column::kQueue, key.bytes());
+  if (!ready) NearIndex::Remove(parts_.database, key, batch);
   return parts_.database.Write(std::move(batch), Durability::kSynced);
 }
 
@@ -83,7 +87,7 @@ absl::StatusOr<absl::optional<Entry>> Commits::CommitReady(Entry& entry, StagedC
   const auto turn = parts_.keys.Take(entry.key);
   ASSIGN_OR_RETURN(absl::optional<Entry> current, Current(entry.key));
   if (current.has_value() && current->ready() != nullptr) {
-    RETURN_IF_ERROR(LeaveQueue(entry.key));
+    RETURN_IF_ERROR(LeaveQueue(entry.key, /*ready=*/true));
     return current;
   }
   // The database may have lost the entry; the artifact that was handed out stays the key's.
@@ -130,7 +134,7 @@ absl::Status Commits::CommitFailed(Entry entry, absl::optional<StagedContent> lo
     const auto turn = parts_.keys.Take(entry.key);
     ASSIGN_OR_RETURN(const absl::optional<Entry> current, Current(entry.key));
     const bool ready = current.has_value() && current->ready() != nullptr;
-    if (ready || !parts_.entries.IsRemembered(entry)) return LeaveQueue(entry.key);
+    if (ready || !parts_.entries.IsRemembered(entry)) return LeaveQueue(entry.key, ready);
     RETURN_IF_ERROR(KeepLog(entry, std::move(log)));
     ASSIGN_OR_RETURN(const std::string row, EncodeEntry(entry));
     Batch batch = parts_.database.NewBatch();
@@ -157,6 +161,7 @@ absl::Status Commits::ForgetFailure(const Key& key) {
   Batch batch = parts_.database.NewBatch();
   DeleteFailureRow(current, batch);
   batch.Delete(Column::kEntries, key.bytes());
+  NearIndex::Remove(parts_.database, key, batch);
   return parts_.database.Write(std::move(batch), Durability::kSynced);
 }
 
@@ -170,6 +175,7 @@ absl::Status Commits::PurgeExpired(size_t limit) {
     batch.Delete(Column::kFailures, row);
     if (current.has_value() && !parts_.entries.IsRemembered(*current)) {
       batch.Delete(Column::kEntries, key.bytes());
+      NearIndex::Remove(parts_.database, key, batch);
     }
     RETURN_IF_ERROR(parts_.database.Write(std::move(batch), Durability::kBuffered));
   }

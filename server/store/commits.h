@@ -63,7 +63,8 @@ class Commits {
                                                      const absl::optional<Entry>& current);
   absl::Status KeepLog(Entry& entry, absl::optional<StagedContent> log);
   absl::Status WriteRecord(const Entry& entry, absl::string_view inline_artifact);
-  absl::Status LeaveQueue(const Key& key);
+  // `ready`: the key has an artifact.
+  absl::Status LeaveQueue(const Key& key, bool ready);
   static void DeleteFailureRow(const absl::optional<Entry>& entry, Batch& batch);
 
   const Parts parts_;

@@ -1,8 +1,11 @@
 #include "server/store/content_files.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -12,6 +15,30 @@
 #include "server/store/content_state.h"
 
 namespace neffcache {
+namespace {
+
+// The store puts regular files there and nothing else: whatever else stands there is damage, and
+// is neither followed nor waited for.
+absl::StatusOr<Fd> OpenRegular(const std::string& path) {
+  int fd;
+  do {
+    fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  } while (fd < 0 && errno == EINTR);
+  // A symbolic link or a socket.
+  const bool never_ours = fd < 0 && (errno == ELOOP || errno == ENXIO);
+  if (fd < 0 && !never_ours) return absl::ErrnoToStatus(errno, absl::StrCat("opening ", path));
+  Fd owned(fd);
+  struct stat info = {};
+  if (!never_ours && fstat(fd, &info) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("looking at ", path));
+  }
+  if (never_ours || !S_ISREG(info.st_mode)) {
+    return absl::DataLossError(absl::StrCat("opening ", path, ": it is no regular file"));
+  }
+  return owned;
+}
+
+}  // namespace
 
 ContentFiles::ContentFiles(StoreLayout layout, const SpaceGuard& guard, uint64_t inline_limit)
     : layout_(std::move(layout)),
@@ -53,7 +80,7 @@ absl::Status ContentFiles::Keep(StagedContent content) {
 }
 
 absl::StatusOr<ContentReader> ContentFiles::Open(const std::string& path) const {
-  absl::StatusOr<Fd> file = OpenForRead(path);
+  absl::StatusOr<Fd> file = OpenRegular(path);
   if (absl::IsNotFound(file.status())) {
     // With the whole store gone, a missing file says nothing about the file.
     ASSIGN_OR_RETURN(const std::string id, layout_.ReadId());
@@ -87,7 +114,13 @@ ContentReader ContentFiles::FromMemory(std::string bytes) {
 }
 
 absl::Status ContentFiles::RemoveArtifact(const Digest& digest) const {
-  return Remove(ArtifactPath(digest));
+  const std::string path = ArtifactPath(digest);
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return Remove(path);
+  // Somebody's directory would be in the way of the next commit: out of it, until the next start.
+  const std::string aside = absl::StrCat(layout_.temporary(), "/", digest.Hex(), ".damaged");
+  if (std::rename(path.c_str(), aside.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("moving ", path, " to ", aside));
 }
 
 absl::Status ContentFiles::RemoveCompressed(const Digest& digest) const {

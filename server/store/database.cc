@@ -181,6 +181,10 @@ absl::Status Database::MultiGet(Column column, absl::Span<const absl::string_vie
                 statuses.data());
   for (size_t i = 0; i < keys.size(); ++i) {
     if (statuses[i].IsNotFound()) continue;
+    if (statuses[i].IsCorruption()) {
+      ++damaged_;
+      continue;
+    }
     if (!statuses[i].ok()) return Describe(statuses[i], "reading");
     found(i, ToView(values[i]));
   }
@@ -198,6 +202,11 @@ absl::Status Database::Scan(
   }
   if (!rows->status().ok()) return Describe(rows->status(), "reading");
   return absl::OkStatus();
+}
+
+absl::Status Database::Verify() const {
+  const rocksdb::Status verified = db_->VerifyChecksum();
+  return verified.ok() ? absl::OkStatus() : Describe(verified, "verifying");
 }
 
 absl::StatusOr<int64_t> Database::Counter(absl::string_view name) const {

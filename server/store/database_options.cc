@@ -90,7 +90,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> ColumnDescriptors() {
           {"bundles_of", records},
           {"native", records},
           {"queue", records},
-          {"usage", records}};
+          {"usage", records},
+          {"parts", records},
+          {"misses", records}};
 }
 
 }  // namespace neffcache

@@ -27,8 +27,8 @@ absl::Status CheckPrefix(absl::string_view prefix) {
 
 }  // namespace
 
-Entries::Entries(const Database& database, std::function<absl::Time()> clock)
-    : database_(database), clock_(std::move(clock)) {}
+Entries::Entries(const Database& database, ReadyTable& ready, std::function<absl::Time()> clock)
+    : database_(database), ready_(ready), clock_(std::move(clock)) {}
 
 bool Entries::IsRemembered(const Entry& entry) const {
   const Failure* failure = entry.failed();
@@ -54,11 +54,24 @@ absl::StatusOr<std::vector<absl::optional<Entry>>> Entries::Find(absl::Span<cons
   rows.reserve(keys.size());
   for (const Key& key : keys) rows.push_back(key.bytes());
   std::vector<absl::optional<Entry>> entries(keys.size());
+  const ReadyTable::Mark before = ready_.BeforeReading();
   RETURN_IF_ERROR(database_.MultiGet(Column::kEntries, rows, [&](size_t i, absl::string_view row) {
     absl::StatusOr<Entry> entry = DecodeEntry(row);
-    if (entry.ok() && IsRemembered(*entry)) entries[i] = *std::move(entry);
+    if (!entry.ok() || !IsRemembered(*entry)) return;
+    if (const Artifact* artifact = entry->ready()) {
+      ready_.Remember(before, keys[i], {*artifact, entry->created, entry->compile_time});
+    }
+    entries[i] = *std::move(entry);
   }));
   return entries;
+}
+
+std::vector<absl::optional<ReadyState>> Entries::FindReadyInMemory(
+    absl::Span<const Key> keys) const {
+  std::vector<absl::optional<ReadyState>> states;
+  states.reserve(keys.size());
+  for (const Key& key : keys) states.push_back(ready_.Find(key));
+  return states;
 }
 
 absl::StatusOr<Key> Entries::ResolvePrefix(absl::string_view prefix) const {

@@ -16,20 +16,23 @@
 #include "graph/key.h"
 #include "server/store/database.h"
 #include "server/store/entry.h"
+#include "server/store/ready_table.h"
 
 namespace neffcache {
 
 // Reads entries; see the Store's functions of the same names. A failure that is no longer
 // remembered is nowhere seen.
 //
-// Thread-safe. The database must outlive it.
+// Thread-safe. Database and table must outlive it.
 class Entries {
  public:
-  Entries(const Database& database, std::function<absl::Time()> clock);
+  // Ready entries that a batch finds are remembered in `ready`.
+  Entries(const Database& database, ReadyTable& ready, std::function<absl::Time()> clock);
 
   // DATA_LOSS: the row cannot be decoded.
   absl::StatusOr<absl::optional<Entry>> Find(const Key& key) const;
   absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
+  std::vector<absl::optional<ReadyState>> FindReadyInMemory(absl::Span<const Key> keys) const;
   absl::StatusOr<Key> ResolvePrefix(absl::string_view prefix) const;
   absl::Status ForEach(absl::FunctionRef<bool(const Entry&)> visit) const;
   absl::StatusOr<uint64_t> CountFailed() const;
@@ -42,6 +45,7 @@ class Entries {
 
  private:
   const Database& database_;
+  ReadyTable& ready_;
   const std::function<absl::Time()> clock_;
 };
 

@@ -59,6 +59,15 @@ struct Entry {
   const Failure* failed() const { return std::get_if<Failure>(&state); }
 };
 
+// What a lookup of many keys tells of a ready entry.
+struct ReadyState {
+  Artifact artifact;
+  absl::Time created = absl::UnixEpoch();
+  absl::Duration compile_time;  // Zero when unknown.
+
+  friend bool operator==(const ReadyState&, const ReadyState&) = default;
+};
+
 // Why a compile is wanted; also its class in the queue, most urgent first.
 enum class Purpose { kTrainer, kPrecompile, kRebuild };
 

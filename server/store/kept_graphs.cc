@@ -96,6 +96,7 @@ absl::Status KeptGraphs::Forget(const Digest& digest) {
   if (graph.has_value() && Check(*graph).ok()) return absl::OkStatus();
   // Buffered: a row that comes back without its file is not found.
   RETURN_IF_ERROR(database_.Write(std::move(batch), Durability::kBuffered));
+  if (graph.has_value()) ++damaged_;
   return files_.RemoveCompressed(digest);
 }
 

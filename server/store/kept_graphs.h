@@ -1,5 +1,8 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
@@ -32,12 +35,15 @@ class KeptGraphs {
   // See the Store's functions CheckGraph and ForgetGraph.
   absl::Status Check(const GraphRecord& graph) const;
   absl::Status Forget(const Digest& digest);
+  // Graphs that were forgotten since this was made.
+  uint64_t damaged() const { return damaged_; }
 
  private:
   Database& database_;
   ContentFiles& files_;
   // Whoever places or forgets the file of a graph.
   mutable Turns<Digest> digests_;
+  std::atomic<uint64_t> damaged_ = 0;
 };
 
 }  // namespace neffcache

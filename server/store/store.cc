@@ -15,6 +15,8 @@
 #include "server/store/entries.h"
 #include "server/store/index_rebuild.h"
 #include "server/store/kept_graphs.h"
+#include "server/store/near_index.h"
+#include "server/store/ready_table.h"
 #include "server/store/record_files.h"
 #include "server/store/recorded_entries.h"
 #include "server/store/row_keys.h"
@@ -38,28 +40,32 @@ std::function<void(absl::string_view)> OrNothing(std::function<void(absl::string
 
 // In the order of their dependence.
 struct Store::Parts {
-  Parts(const StoreOptions& options, StoreDirectory opened)
-      : directory(std::move(opened)),
+  Parts(const StoreOptions& opened_with, StoreDirectory opened)
+      : options(opened_with),
+        directory(std::move(opened)),
         guard(directory.layout().data_dir(), directory.layout().db_dir(), options.min_free_bytes),
         files(directory.layout(), guard, options.inline_limit),
         records(directory.layout()),
-        entries(database(), options.clock),
-        artifacts(database(), files, records, options.clock),
+        entries(database(), ready, options.clock),
+        artifacts(database(), files, records, ready, options.clock),
         graphs(database(), files),
         bundles(database(), entries, options.clock),
         queue(database(), graphs, keys, OrNothing(options.on_step)),
         recorded({database(), files, records, graphs, artifacts, bundles}),
         commits({database(), files, records, entries, bundles, artifacts, recorded, keys,
                  options.clock, OrNothing(options.on_step)}),
-        usage(database(), options.clock) {}
+        usage(database(), options.clock),
+        near(database(), entries, keys, options.clock) {}
 
   Database& database() { return directory.database(); }
 
+  const StoreOptions options;
   StoreDirectory directory;
   SpaceGuard guard;
   ContentFiles files;
   RecordFiles records;
   Turns<Key> keys;
+  ReadyTable ready;
   Entries entries;
   Artifacts artifacts;
   KeptGraphs graphs;
@@ -68,6 +74,7 @@ struct Store::Parts {
   RecordedEntries recorded;
   Commits commits;
   UsageBatch usage;
+  NearIndex near;
 };
 
 Store::Store(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -89,6 +96,10 @@ absl::StatusOr<Entry> Store::Find(const Key& key) const {
 
 absl::StatusOr<std::vector<absl::optional<Entry>>> Store::Find(absl::Span<const Key> keys) const {
   return parts_->entries.Find(keys);
+}
+
+std::vector<absl::optional<ReadyState>> Store::FindReadyInMemory(absl::Span<const Key> keys) const {
+  return parts_->entries.FindReadyInMemory(keys);
 }
 
 absl::StatusOr<Entry> Store::Recall(const Key& key) {
@@ -124,6 +135,10 @@ absl::StatusOr<ContentWriter> Store::Stage(ContentKind kind) {
 absl::StatusOr<ContentReader> Store::OpenContent(ContentKind kind, const Digest& digest) const {
   if (kind == ContentKind::kArtifact) return parts_->artifacts.Open(digest);
   return parts_->files.OpenCompressed(digest);
+}
+
+absl::Duration Store::CompileTimeOf(const Digest& artifact) const {
+  return parts_->artifacts.CompileTimeOf(artifact);
 }
 
 absl::Status Store::Quarantine(const Digest& artifact) {
@@ -163,7 +178,10 @@ absl::Status Store::Dequeue(const Key& key) {
 }
 
 absl::StatusOr<std::vector<QueuedCompile>> Store::LoadQueue() {
-  return parts_->queue.Load();
+  // A daemon loads it at its start, and does not start without it.
+  absl::StatusOr<std::vector<QueuedCompile>> queue = parts_->queue.Load();
+  if (!queue.ok()) return StoreDirectory::Advise(parts_->options, queue.status());
+  return queue;
 }
 
 absl::Status Store::RecordInBundle(absl::string_view bundle, absl::Span<const Key> keys) {
@@ -208,6 +226,26 @@ absl::StatusOr<Key> Store::FindNative(absl::string_view toolchain_version,
       absl::StrCat("finding stock module ", module, ": no key is known for it"));
 }
 
+absl::Status Store::IndexParts(const Key& key, const absl::optional<GraphParts>& parts) {
+  return parts_->near.Add(key, parts);
+}
+
+absl::StatusOr<std::vector<NearEntry>> Store::Nearest(const NearQuery& query) const {
+  return parts_->near.Nearest(query);
+}
+
+absl::Status Store::RecordMiss(const Key& key, const Miss& miss) {
+  return parts_->near.RecordMiss(key, miss);
+}
+
+absl::StatusOr<Miss> Store::FindMiss(const Key& key) const {
+  return parts_->near.FindMiss(key);
+}
+
+std::vector<absl::optional<Miss>> Store::FindMisses(absl::Span<const Key> keys) const {
+  return parts_->near.FindMisses(keys);
+}
+
 absl::StatusOr<StoreCounts> Store::Count() const {
   const Database& database = parts_->database();
   StoreCounts counts;
@@ -215,7 +253,8 @@ absl::StatusOr<StoreCounts> Store::Count() const {
   ASSIGN_OR_RETURN(counts.artifacts, database.Counter(kArtifactCounter));
   ASSIGN_OR_RETURN(counts.artifact_bytes, database.Counter(kArtifactBytesCounter));
   ASSIGN_OR_RETURN(counts.entries_failed, parts_->entries.CountFailed());
-  counts.damaged = parts_->artifacts.damaged() + parts_->queue.damaged();
+  counts.damaged = parts_->artifacts.damaged() + parts_->graphs.damaged() +
+                   parts_->queue.damaged() + database.damaged();
   return counts;
 }
 

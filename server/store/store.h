@@ -16,6 +16,7 @@
 #include "io/digest.h"
 #include "server/store/content.h"
 #include "server/store/entry.h"
+#include "server/store/near_entry.h"
 
 namespace neffcache {
 
@@ -57,7 +58,7 @@ struct StoreCounts {
   uint64_t entries_failed = 0;
   uint64_t artifacts = 0;
   uint64_t artifact_bytes = 0;
-  uint64_t damaged = 0;  // Artifacts and queued compiles found so since Open.
+  uint64_t damaged = 0;  // Artifacts, graphs, queued compiles, rows of a Find; since Open.
 };
 
 // What a rebuild found among the record files.
@@ -89,8 +90,11 @@ class Store {
 
   // NOT_FOUND: nothing is known. A failure that is no longer remembered is not found.
   absl::StatusOr<Entry> Find(const Key& key) const;
-  // One slot for each key, empty where nothing is known or the entry cannot be decoded.
+  // One slot for each key, empty where nothing is known or the entry cannot be read or decoded.
   absl::StatusOr<std::vector<absl::optional<Entry>>> Find(absl::Span<const Key> keys) const;
+  // The same of ready entries that were found in a batch lately, without a look at the disk. An
+  // empty slot says nothing of its key: Find() does.
+  std::vector<absl::optional<ReadyState>> FindReadyInMemory(absl::Span<const Key> keys) const;
   // For a key that Find() does not find, before it is compiled: the entry of its record file, when
   // the database has lost it, taken up again after a check of its artifact. NOT_FOUND.
   absl::StatusOr<Entry> Recall(const Key& key);
@@ -114,6 +118,8 @@ class Store {
   // NOT_FOUND; DATA_LOSS: it is missing, short or was found damaged before. An artifact found so is
   // quarantined.
   absl::StatusOr<ContentReader> OpenContent(ContentKind kind, const Digest& digest) const;
+  // Of any entry with this artifact; zero when it is unknown.
+  absl::Duration CompileTimeOf(const Digest& artifact) const;
   // Never serves these bytes again: a reader found that they do not have their digest. The
   // artifact's entries are forgotten, so that the next request compiles again; a commit of the same
   // artifact brings good bytes. NOT_FOUND: there is no such artifact.
@@ -150,7 +156,7 @@ class Store {
   // Not an error when it is not in the queue.
   absl::Status Dequeue(const Key& key);
   // Oldest first. Compiles that cannot be decoded are deleted and counted as damaged: whoever waits
-  // for one asks again.
+  // for one asks again. DATA_LOSS: the database is damaged there; the message says what to do.
   absl::StatusOr<std::vector<QueuedCompile>> LoadQueue();
 
   // --- Bundles and use
@@ -172,6 +178,22 @@ class Store {
   // NOT_FOUND.
   absl::StatusOr<Key> FindNative(absl::string_view toolchain_version,
                                  absl::string_view module) const;
+
+  // --- Why keys are compiled. Best effort: not durable, and not rebuilt by RebuildIndex().
+
+  // Makes the key's entry one that Nearest() finds: by its graph's parts, where they are known, by
+  // its fingerprint and its name. It goes with the entry. NOT_FOUND: there is no entry.
+  absl::Status IndexParts(const Key& key, const absl::optional<GraphParts>& parts);
+  // At most 4 entries that are like the key, most alike first, whatever the number of entries:
+  // looks at some 150 at most, the newest of those that have a part in common.
+  absl::StatusOr<std::vector<NearEntry>> Nearest(const NearQuery& query) const;
+  // Replaces what was recorded for the key. It goes with the entry. NOT_FOUND: the key is neither
+  // queued nor has it an entry.
+  absl::Status RecordMiss(const Key& key, const Miss& miss);
+  // NOT_FOUND.
+  absl::StatusOr<Miss> FindMiss(const Key& key) const;
+  // One slot for each key, empty where nothing is recorded.
+  std::vector<absl::optional<Miss>> FindMisses(absl::Span<const Key> keys) const;
 
   absl::StatusOr<StoreCounts> Count() const;
 

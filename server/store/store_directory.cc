@@ -45,6 +45,8 @@ absl::StatusOr<std::unique_ptr<Database>> OpenChecked(const std::string& directo
   ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
                    Database::Open(directory, options.database_log));
   RETURN_IF_ERROR(CheckFormat(*database, directory));
+  // A start reads few blocks; who asks for a rebuild wants to know of all.
+  if (options.replace_damaged_database) RETURN_IF_ERROR(database->Verify());
   return database;
 }
 
@@ -52,12 +54,7 @@ absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string& direct
                                                        const StoreOptions& options) {
   absl::StatusOr<std::unique_ptr<Database>> database = OpenChecked(directory, options);
   if (!absl::IsDataLoss(database.status())) return database;
-  if (!options.replace_damaged_database) {
-    return absl::DataLossError(absl::StrCat(
-        database.status().message(), "; to make a new one from the record files, run neffcached ",
-        "--rebuild-index --data-dir ", options.data_dir,
-        options.db_dir.empty() ? "" : absl::StrCat(" --db-dir ", options.db_dir)));
-  }
+  if (!options.replace_damaged_database) return database;
   ASSIGN_OR_RETURN(const std::string aside, Database::PutAside(directory, options.clock()));
   if (options.database_log) {
     options.database_log(absl::StrCat("database ", directory, " was damaged (",
@@ -68,7 +65,21 @@ absl::StatusOr<std::unique_ptr<Database>> OpenDatabase(const std::string& direct
 
 }  // namespace
 
+absl::Status StoreDirectory::Advise(const StoreOptions& options, const absl::Status& status) {
+  if (!absl::IsDataLoss(status)) return status;
+  return absl::DataLossError(absl::StrCat(
+      status.message(), "; to make a new database from the record files, run neffcached ",
+      "--rebuild-index --data-dir ", options.data_dir,
+      options.db_dir.empty() ? "" : absl::StrCat(" --db-dir ", options.db_dir)));
+}
+
 absl::StatusOr<StoreDirectory> StoreDirectory::Open(const StoreOptions& options) {
+  absl::StatusOr<StoreDirectory> opened = OpenAll(options);
+  if (!opened.ok()) return Advise(options, opened.status());
+  return opened;
+}
+
+absl::StatusOr<StoreDirectory> StoreDirectory::OpenAll(const StoreOptions& options) {
   const std::string& data_dir = options.data_dir;
   if (data_dir.empty()) return absl::InvalidArgumentError("opening a store: no data directory");
   StoreLayout layout(data_dir, options.db_dir);

@@ -18,13 +18,18 @@ namespace neffcache {
 class StoreDirectory {
  public:
   // Creates what is absent. FAILED_PRECONDITION: somebody else holds them, a newer program wrote
-  // them, or they do not belong together. DATA_LOSS: the database is damaged.
+  // them, or they do not belong together. DATA_LOSS: the database is damaged; see Advise().
   static absl::StatusOr<StoreDirectory> Open(const StoreOptions& options);
+
+  // Says after DATA_LOSS of the database which command helps; any other status as it is.
+  static absl::Status Advise(const StoreOptions& options, const absl::Status& status);
 
   const StoreLayout& layout() const { return layout_; }
   Database& database() const { return *database_; }
 
  private:
+  static absl::StatusOr<StoreDirectory> OpenAll(const StoreOptions& options);
+
   StoreDirectory(StoreLayout layout, absl::optional<DirectoryLock> lock,
                  std::unique_ptr<Database> database)
       : layout_(std::move(layout)), lock_(std::move(lock)), database_(std::move(database)) {}

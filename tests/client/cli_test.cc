@@ -244,10 +244,86 @@ TEST_F(CliTest, ExplainIsLikeDiff) {
   EXPECT_EQ(RunProgramWith({"explain", before, scratch_.Path("absent")}).status, 1);
 }
 
-TEST_F(CliTest, ExplainOfOneGraphIsAUsageError) {
-  const Result result = RunProgramWith({"explain", graph_});
-  EXPECT_EQ(result.status, 2);
-  EXPECT_THAT(result.error, HasSubstr("explain takes two graphs"));
+TEST_F(CliTest, ExplainOfNothingIsAUsageError) {
+  EXPECT_THAT(RunProgramWith({"explain"}).error, HasSubstr("two graphs, one graph or key"));
+  EXPECT_EQ(RunProgramWith({"explain"}).status, 2);
+  EXPECT_EQ(RunProgramWith({"explain", graph_, graph_, "--", "-O1"}).status, 2);
+  EXPECT_EQ(RunProgramWith({"explain", graph_, "--bundle", "b"}).status, 2);
+}
+
+TEST_F(CliTest, ExplainOfACachedGraphSaysSo) {
+  daemon_.explain = [](const v1::ExplainRequest& request, v1::ExplainResponse* response) {
+    EXPECT_EQ(request.material().toolchain().name(), "test-compiler");
+    response->set_key(std::string(32, 'k'));
+    *response->mutable_entry() = ReadyEntry(response->key(), "artifact");
+    return grpc::Status::OK;
+  };
+  const Result result = RunText({"explain", graph_, kToolchain});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.out, StartsWith("it is cached: key 6b6b"));
+}
+
+TEST_F(CliTest, ExplainComparesAGraphWithTheNearestThatIsKept) {
+  const std::string before = SmallGraph("add");
+  const std::string after = scratch_.Write("after.pb", SmallGraph("multiply"));
+  ServeGraph(before);
+  bool kept = true;
+  daemon_.explain = [&](const v1::ExplainRequest& request, v1::ExplainResponse* response) {
+    EXPECT_EQ(request.parts().computations_size(), 1);
+    EXPECT_EQ(request.instructions(), 1u);
+    response->set_key(std::string(32, 'k'));
+    v1::NearEntry& near = *response->add_near();
+    *near.mutable_entry() = ReadyEntry(std::string(32, 'n'), "artifact");
+    *near.mutable_entry()->mutable_material() = request.material();
+    near.mutable_entry()->mutable_material()->mutable_toolchain()->set_version("0.9");
+    near.mutable_entry()->mutable_material()->mutable_fingerprint()->set_digest(
+        std::string(32, 'f'));
+    near.mutable_entry()->set_graph_name("jit_step");
+    if (kept) {
+      near.mutable_entry()->set_graph_digest(std::string(Sha256Of(before).bytes()));
+    }
+    return grpc::Status::OK;
+  };
+  const Result text = RunText({"explain", after, kToolchain});
+  EXPECT_EQ(text.status, 1);
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("nearest 6e6e6e6e6e6e (jit_step):\n"), HasSubstr("0.9 → 1.0"),
+                    HasSubstr("root.1: opcode add → multiply\n")));
+  const Result json = RunJson({"explain", after, kToolchain, "--limit", "1"});
+  EXPECT_EQ(json.json["cached"], false);
+  EXPECT_EQ(json.json["differences"].size(), 1u);
+  EXPECT_EQ(json.json["omitted"], 1);
+  EXPECT_EQ(json.json["nearest"]["graph_name"], "jit_step");
+  kept = false;
+  EXPECT_THAT(RunText({"explain", after, kToolchain}).out,
+              HasSubstr("another graph, which cannot be compared: its graph is not kept"));
+}
+
+TEST_F(CliTest, ExplainWithoutAnythingNearSaysSo) {
+  daemon_.explain = [](const v1::ExplainRequest&, v1::ExplainResponse* response) {
+    response->set_key(std::string(32, 'k'));
+    return grpc::Status::OK;
+  };
+  const Result result = RunText({"explain", graph_, kToolchain});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.out, HasSubstr("no entry is like it"));
+  daemon_.Stop();
+  EXPECT_EQ(RunText({"explain", graph_, kToolchain}).status, 3);
+}
+
+TEST_F(CliTest, ExplainAndShowTellWhyAKeyWasCompiled) {
+  daemon_.show_key = [](const v1::ShowKeyRequest& request, v1::ShowKeyResponse* response) {
+    *response->mutable_entry() = ReadyEntry(request.key(), "artifact");
+    response->mutable_miss()->set_explanation("nearest 0123456789ab: flag --optlevel 1 → 2");
+    response->mutable_miss()->set_nearest_key(std::string(32, 'n'));
+    return grpc::Status::OK;
+  };
+  const Result explained = RunText({"explain", KeyHex()});
+  EXPECT_EQ(explained.status, 0);
+  EXPECT_EQ(explained.out, "why it was compiled: nearest 0123456789ab: flag --optlevel 1 → 2\n");
+  EXPECT_THAT(RunText({"show", KeyHex()}).out, HasSubstr("flag --optlevel 1 → 2"));
+  EXPECT_EQ(RunJson({"show", KeyHex()}).json["miss"]["explanation"],
+            "nearest 0123456789ab: flag --optlevel 1 → 2");
 }
 
 TEST_F(CliTest, KeyWithoutAVersionSaysHowToGiveOne) {

@@ -81,6 +81,10 @@ class FakeDaemon::AdminService final : public v1::Admin::Service {
                         v1::Stats* response) override {
     return Run(daemon_.get_stats, response);
   }
+  grpc::Status Explain(grpc::ServerContext*, const v1::ExplainRequest* request,
+                       v1::ExplainResponse* response) override {
+    return daemon_.explain ? daemon_.explain(*request, response) : Missing();
+  }
 
  private:
   static grpc::Status Missing() {

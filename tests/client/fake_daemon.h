@@ -37,6 +37,7 @@ class FakeDaemon {
   std::function<grpc::Status(const v1::ShowKeyRequest&, v1::ShowKeyResponse*)> show_key;
   std::function<grpc::Status(const v1::RetryRequest&)> retry;
   std::function<grpc::Status(v1::Stats*)> get_stats;
+  std::function<grpc::Status(const v1::ExplainRequest&, v1::ExplainResponse*)> explain;
 
   FakeDaemon();
   ~FakeDaemon();

@@ -107,7 +107,7 @@ TEST_F(FetchTest, ADaemonThatComesBackServesTheRest) {
     Send(request, writer, 2 * kPiece);
     return HangUntilCancelled(context);
   };
-  options_.connect_timeout = absl::Seconds(20);
+  options_.reconnect_timeout = absl::Seconds(30);
   const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
   absl::Notification arrived;
   std::jthread restart([&] {
@@ -115,10 +115,11 @@ TEST_F(FetchTest, ADaemonThatComesBackServesTheRest) {
     daemon_.Stop();
     daemon_.Restart();
   });
-  const absl::Status status = FetchVerified(*daemon, NameOf(artifact_), output_, [&arrived] {
-    if (!arrived.HasBeenNotified()) arrived.Notify();
-    return false;
-  });
+  const absl::Status status =
+      FetchVerified(*daemon, NameOf(artifact_), output_, NamedBy::kCaller, [&arrived] {
+        if (!arrived.HasBeenNotified()) arrived.Notify();
+        return false;
+      });
   restart.join();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(ContentOf(output_), artifact_);
@@ -185,6 +186,26 @@ TEST_F(FetchTest, WrongBytesAreDataLossAndNoFile) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("digest"));
   EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
+}
+
+TEST_F(FetchTest, AfterDamagedBytesTheDaemonIsAskedOnceMoreToLookAtItsFile) {
+  daemon_.fetch = [this](grpc::ServerContext*, const v1::FetchRequest& request,
+                         grpc::ServerWriter<v1::FetchResponse>* writer) {
+    EXPECT_EQ(request.recheck(), ++calls_ == 2);
+    EXPECT_EQ(request.offset(), 0u);
+    if (request.recheck()) {
+      Send(request, writer, artifact_.size());
+    } else {
+      v1::FetchResponse damaged;
+      for (size_t at = 0; at < artifact_.size(); at += kPiece) {
+        damaged.set_data(std::string(std::min(kPiece, artifact_.size() - at), 'x'));
+        writer->Write(damaged);
+      }
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(client_->Fetch(NameOf(artifact_), output_), absl::OkStatus());
+  EXPECT_EQ(calls_, 2);
 }
 
 TEST_F(FetchTest, TooFewAndTooManyBytesAreDataLoss) {
@@ -268,8 +289,8 @@ TEST_F(FetchTest, AnInterruptedFetchLeavesNoFile) {
   ServeWhole();
   const std::unique_ptr<Daemon> daemon = *Daemon::Create(options_);
   int pieces = 0;
-  const absl::Status status =
-      FetchVerified(*daemon, NameOf(artifact_), output_, [&pieces] { return ++pieces == 2; });
+  const absl::Status status = FetchVerified(*daemon, NameOf(artifact_), output_, NamedBy::kCaller,
+                                            [&pieces] { return ++pieces == 2; });
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(Files(), ElementsAre("graph.bytes"));
 }

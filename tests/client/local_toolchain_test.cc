@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "client/local_xla_cpu.h"
 #include "local_compiler/program_search.h"
 #include "tests/local_compiler/compiler_directory.h"
 
@@ -66,6 +67,27 @@ TEST_F(LocalToolchainTest, TheRunningProgramUnderTheCompilersNameIsPassedOver) {
   absl::StatusOr<std::string> found = FindLocalCompiler(search_);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, real);
+}
+
+TEST_F(LocalToolchainTest, XlaCpuIsFoundInTheProgramsOwnInstallation) {
+  search_.self = scratch_.WriteProgram("installed/bin/neffcache", "#!/bin/sh\n");
+  EXPECT_EQ(FindLocalXlaCpu(search_).status().code(), absl::StatusCode::kNotFound);
+  const std::string program = scratch_.WriteProgram("installed/libexec/neffcache/xla-cpu-compile",
+                                                    "#!/bin/sh\necho warning\necho xla-cpu 0.4\n");
+  const absl::StatusOr<LocalToolchain> found = FindLocalXlaCpu(search_);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->program, program);
+  EXPECT_EQ(found->toolchain.name, "xla-cpu");
+  EXPECT_EQ(found->toolchain.version, "0.4");
+}
+
+TEST_F(LocalToolchainTest, AnXlaCpuThatDoesNotSayItsVersionIsAskedToBeRun) {
+  search_.self = scratch_.WriteProgram("installed/bin/neffcache", "#!/bin/sh\n");
+  scratch_.WriteProgram("installed/libexec/neffcache/xla-cpu-compile",
+                        "#!/bin/sh\necho 'error: no module named jax' >&2\nexit 3\n");
+  const absl::Status status = FindLocalXlaCpu(search_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("run it to see why"));
 }
 
 TEST_F(LocalToolchainTest, WhatIsNotExecutableIsNoCompiler) {

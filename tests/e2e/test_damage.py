@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from cluster import BIN
+from cluster import BIN, SHIM
 from fake_compiler import FakeCompiler
 
 NEURON = ("--toolchain", "neuronx-cc")
@@ -59,6 +59,37 @@ def test_damaged_artifact_is_not_served_but_compiled_again(fake_cluster, compile
     assert hashlib.sha256(output.read_bytes()).hexdigest() == entry["artifact"]["digest"]
     assert entry["artifact"]["digest"] != stored.name, "the compiler's output is different every time"
     assert fake_cluster.stats()["damaged"] == 1
+
+
+def test_artifact_that_rots_under_a_running_daemon_heals(fake_cluster, compiler, graph, stored):
+    def shim(name):
+        output = fake_cluster.directory / name
+        env = compiler.shim_environment(NEFFCACHE_DAEMON=fake_cluster.address)
+        return output, subprocess.Popen([SHIM, "compile", "--framework=XLA", graph, "--target=trn1", "--output", output],
+                                        env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def run(names):
+        started = [shim(name) for name in names]
+        for output, process in started:
+            assert process.wait(90) == 0
+            assert output.stat().st_size > 0
+        return [output.read_bytes() for output, _ in started]
+
+    run(["first"])  # With the shim's options; and read whole once, so that it counts as good.
+    run(["second"])
+    before = len(compiler.compiles())
+    for file in fake_cluster.artifact_files():
+        flip_a_bit(file)
+    run([f"rank-{i}" for i in range(8)])
+    assert fake_cluster.stats()["damaged"] == 1
+    assert "event=damaged" in fake_cluster.daemon.log.read_text()
+    run(["after"])  # Waits for the daemon's compile, or starts it.
+    # Each rank at most once, and the daemon's worker once for all.
+    after = len(compiler.compiles())
+    assert before + 1 <= after <= before + 9
+    healed = run([f"later-{i}" for i in range(3)])
+    assert len(set(healed)) == 1
+    assert len(compiler.compiles()) == after
 
 
 def test_index_that_was_lost_is_rebuilt(fake_cluster, graph, stored):

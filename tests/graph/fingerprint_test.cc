@@ -86,6 +86,7 @@ TEST(FingerprintTest, ContainersWithUnknownContentAreOpaque) {
   ProtoMessage proto;
   proto.Message(1, SmallModule()).Varint(9, 1);
   EXPECT_EQ(Identify(Serialize(proto)).raw_reason, "HloProto field 9 is unknown");
+  EXPECT_FALSE(Identify(Serialize(proto)).cut_short);
   EXPECT_EQ(Identify(Serialize(proto)).form, GraphForm::kHloProto);
   ProtoMessage twice;
   twice.Message(1, SmallModule()).Message(1, SmallModule());
@@ -272,6 +273,7 @@ TEST(FingerprintTest, DamagedWireFormatIsOpaque) {
     const GraphIdentity identity = Identify(bytes + tail);
     EXPECT_EQ(identity.fingerprint.tag, "neffcache-raw-1");
     EXPECT_EQ(identity.raw_reason, "the module is damaged or cut short");
+    EXPECT_TRUE(identity.cut_short);
   }
 }
 

@@ -12,6 +12,10 @@ TEST(VersionTextTest, VersionHasItsBuildHashWhateverStandsAroundIt) {
 }
 
 TEST(VersionTextTest, WhatLooksLikeNoVersionIsNone) {
+  EXPECT_EQ(ParseXlaCpuVersion(""), "");
+  EXPECT_EQ(ParseXlaCpuVersion("xla-cpu \n"), "");
+  EXPECT_EQ(ParseXlaCpuVersion("error: no JAX\n"), "");
+  EXPECT_EQ(ParseXlaCpuVersion("a warning\nxla-cpu 0.4.38+jaxlib\r\n"), "0.4.38+jaxlib");
   EXPECT_EQ(ParseNeuronxCcVersion(""), "");
   EXPECT_EQ(ParseNeuronxCcVersion("Python version 3.10.12"), "");
   EXPECT_EQ(ParseNeuronxCcVersion("NeuronX Compiler version \n"), "");

@@ -28,8 +28,9 @@ struct ClientOptions {
   absl::Duration connect_timeout = absl::Seconds(5);
   // A download or a wait in which nothing arrives for this long is broken off (DEADLINE_EXCEEDED).
   absl::Duration stall_timeout = absl::Seconds(30);
-  // For how long a daemon that went away while a compile was waited for is tried again. Zero: not.
-  absl::Duration reconnect_timeout = absl::Seconds(30);
+  // For how long a daemon that went away during a wait or a download is tried again: longer
+  // than a daemon takes to drain (20 s, and its workers' grace) and start. Zero: not.
+  absl::Duration reconnect_timeout = absl::Seconds(60);
   // What this client calls itself in the daemon's lists; empty: "host:pid".
   std::string name;
 };
@@ -136,9 +137,9 @@ absl::StatusOr<CompileIdentity> Identify(const CompileSpec& spec);
 
 // A connection to one daemon. Thread-safe. Every call has a deadline. A daemon that cannot be
 // reached at first is UNAVAILABLE at once. One that goes away later, as for a restart, is waited
-// for by two calls: Fetch resumes where it stopped, and GetOrCompile asks anew for
-// `reconnect_timeout`, for the daemon's queue outlives it. Errors: UNAVAILABLE or DEADLINE_EXCEEDED
-// mean "compile for yourself". Not to be used across fork(): gRPC is not.
+// for during `reconnect_timeout` by some calls: Fetch and Save resume where they stopped, and
+// GetOrCompile asks anew, for the daemon's queue outlives it. Errors: UNAVAILABLE or
+// DEADLINE_EXCEEDED mean "compile for yourself". Not to be used across fork(): gRPC is not.
 class Client {
  public:
   // Does not connect yet. INVALID_ARGUMENT: the address is malformed.
@@ -162,7 +163,8 @@ class Client {
   // All that is kept of what the compiler printed for a key. NOT_FOUND: nothing is.
   virtual absl::StatusOr<std::string> ReadLog(const std::string& key) = 0;
 
-  // Puts what an outcome holds at `path`: the inline bytes or a Fetch.
+  // Puts what an outcome holds at `path`: the inline bytes or a Fetch. Unlike Fetch, it waits for a
+  // daemon that has gone away since the outcome, for `reconnect_timeout`.
   virtual absl::Status Save(const CompileOutcome& outcome, const std::string& path) = 0;
 
   // Publishes an artifact file that the caller compiled itself. True when it was accepted, false

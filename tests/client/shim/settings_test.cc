@@ -21,7 +21,7 @@ TEST(SettingsTest, AnEmptyEnvironmentGivesTheDefaults) {
   EXPECT_FALSE(settings.verbose);
   EXPECT_EQ(settings.daemon, "127.0.0.1:7433");
   EXPECT_EQ(settings.wait, absl::Hours(2));
-  EXPECT_EQ(settings.reconnect, absl::Seconds(30));
+  EXPECT_EQ(settings.reconnect, absl::Seconds(60));
   EXPECT_EQ(settings.depth, 0);
   EXPECT_EQ(settings.complaint, "");
 }
@@ -60,6 +60,14 @@ TEST(SettingsTest, AWaitThatIsNoDurationIsComplainedOfAndNotFollowed) {
     EXPECT_EQ(settings.wait, absl::Hours(2)) << bad;
     EXPECT_NE(settings.complaint.find(bad), std::string::npos) << settings.complaint;
   }
+}
+
+TEST(SettingsTest, EveryBadValueIsComplainedOf) {
+  const Settings settings = Read({{"NEFFCACHE_WAIT", "soon"}, {"NEFFCACHE_RECONNECT", "later"}});
+  EXPECT_EQ(settings.complaint,
+            "NEFFCACHE_WAIT=soon is not a positive duration such as 90s or 2h; waiting at most 2h; "
+            "NEFFCACHE_RECONNECT=later is not a duration such as 30s or 0; waiting 1m for a daemon "
+            "that goes away");
 }
 
 }  // namespace

@@ -51,12 +51,16 @@ TEST_F(WaitNoticeTest, AQueuedCompileSaysBehindWhatAndWhy) {
             "waiting 1m10s for key 0123456789ab, queued (no worker offers it)");
 }
 
-TEST_F(WaitNoticeTest, ADaemonThatGoesAwayIsOneLineEachTime) {
+TEST_F(WaitNoticeTest, ALostDaemonIsOneLineEachTimeWithWhatBroke) {
   progress_.phase = Phase::kReconnecting;
+  progress_.detail = "compiling /g.pb at cache:7433: the daemon is draining: connect again";
   progress_.expected = absl::Seconds(30);
   const CompileProgress away = progress_;
   const std::string line = After(absl::Seconds(1));
-  EXPECT_EQ(line, "the daemon at cache:7433 has gone away; trying to reach it again for 30s");
+  EXPECT_EQ(
+      line,
+      "the daemon at cache:7433 was lost (the daemon is draining: connect again); trying to reach "
+      "it again for 30s");
   EXPECT_EQ(After(absl::Seconds(2)), "");
   progress_ = Running();
   EXPECT_EQ(After(absl::Seconds(3)), "");

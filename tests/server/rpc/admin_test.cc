@@ -111,6 +111,77 @@ TEST_F(AdminTest, AKeyIsShownWithEntryCompileAndBundles) {
               FailsWith(grpc::INVALID_ARGUMENT, "key: 5 bytes"));
 }
 
+// A compile that is like an entry, with its parts.
+class ExplainTest : public AdminTest {
+ protected:
+  static v1::ExplainRequest RequestFor(const KeyMaterial& material) {
+    v1::ExplainRequest request;
+    *request.mutable_material() = ToMessage(material);
+    const std::string digest(32, 'd');
+    request.mutable_parts()->set_signature(digest);
+    request.mutable_parts()->set_attributes(digest);
+    request.mutable_parts()->set_skeleton(digest);
+    return request;
+  }
+  grpc::Status Explain(const v1::ExplainRequest& request) {
+    response_.Clear();
+    return admin_->Explain(Call().get(), request, &response_);
+  }
+
+  v1::ExplainResponse response_;
+};
+
+TEST_F(ExplainTest, TheNearestEntriesAreGivenWithTheirParts) {
+  const KeyMaterial wanted = MaterialOf("wanted");
+  ASSERT_TRUE(Explain(RequestFor(wanted)).ok());
+  EXPECT_EQ(response_.key(), KeyOf(wanted));
+  EXPECT_THAT(response_.near(), SizeIs(0));
+  const Entry near = Commit(MaterialOf("near"), "artifact");
+  GraphParts parts;
+  parts.skeleton = *Digest::FromBytes(std::string(32, 'd'));
+  ASSERT_TRUE(store_->IndexParts(near.key, parts).ok());
+  ASSERT_TRUE(Explain(RequestFor(wanted)).ok());
+  ASSERT_THAT(response_.near(), SizeIs(1));
+  EXPECT_EQ(response_.near(0).entry().key(), std::string(near.key.bytes()));
+  EXPECT_EQ(response_.near(0).parts().skeleton(), std::string(32, 'd'));
+  EXPECT_FALSE(response_.has_entry());
+  // What is cached needs no explanation.
+  ASSERT_TRUE(Explain(RequestFor(MaterialOf("near"))).ok());
+  EXPECT_TRUE(response_.entry().has_ready());
+  EXPECT_THAT(response_.near(), SizeIs(0));
+}
+
+TEST_F(ExplainTest, WhatBreaksALimitIsRefused) {
+  v1::ExplainRequest request = RequestFor(MaterialOf("wanted"));
+  request.mutable_parts()->set_skeleton("short");
+  EXPECT_THAT(Explain(request), FailsWith(grpc::INVALID_ARGUMENT, "parts.skeleton"));
+  request = RequestFor(MaterialOf("wanted"));
+  for (int i = 0; i < 129; ++i) {
+    request.mutable_parts()->add_computations()->set_content(std::string(32, 'c'));
+  }
+  EXPECT_THAT(Explain(request), FailsWith(grpc::INVALID_ARGUMENT, "parts.computations"));
+  request = RequestFor(MaterialOf("wanted"));
+  request.set_graph_name("line\nfeed");
+  EXPECT_THAT(Explain(request), FailsWith(grpc::INVALID_ARGUMENT, "graph_name"));
+}
+
+TEST_F(ExplainTest, WhyIsShownOfEntriesAndCompiles) {
+  const Entry entry = Commit(MaterialOf("ready"), "artifact");
+  Miss miss;
+  miss.explanation = "no entry is like it";
+  ASSERT_TRUE(store_->RecordMiss(entry.key, miss).ok());
+  InFlight(MaterialOf("ready"));
+  v1::ShowKeyRequest show;
+  show.set_key(KeyOf(MaterialOf("ready")));
+  v1::ShowKeyResponse shown;
+  ASSERT_TRUE(admin_->ShowKey(Call().get(), show, &shown).ok());
+  EXPECT_EQ(shown.miss().explanation(), "no entry is like it");
+  v1::ListCompilesResponse list;
+  ASSERT_TRUE(admin_->ListCompiles(Call().get(), v1::ListCompilesRequest(), &list).ok());
+  ASSERT_THAT(list.compiles(), SizeIs(1));
+  EXPECT_EQ(list.compiles(0).miss().explanation(), "no entry is like it");
+}
+
 TEST_F(AdminTest, ARememberedFailureIsClearedOnce) {
   const Entry failed = Fail(MaterialOf("graph"), "log");
   v1::RetryRequest request;

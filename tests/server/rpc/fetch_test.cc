@@ -16,6 +16,8 @@ class FetchTest : public ServerTest {
     request.set_kind(kind);
     request.set_digest(std::string(digest.bytes()));
     request.set_offset(offset);
+    request.set_of_compile(of_compile_);
+    request.set_recheck(recheck_);
     auto context = Call();
     auto reader = cache_->Fetch(context.get(), request);
     v1::FetchResponse piece;
@@ -37,8 +39,38 @@ class FetchTest : public ServerTest {
     return "";
   }
 
+  // Behind the store's back.
+  void FlipABit(const std::string& artifact) {
+    const std::string file = FileOf(Sha256Of(artifact));
+    std::filesystem::permissions(file, std::filesystem::perms::owner_write,
+                                 std::filesystem::perm_options::add);
+    std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp(5);
+    damaged.put(static_cast<char>(artifact[5] ^ 1));
+    ASSERT_TRUE(damaged.flush());
+  }
+
+  bool of_compile_ = false;
+  bool recheck_ = false;
   std::string data_;
 };
+
+TEST_F(FetchTest, AnArtifactIsAHitWhenItsDownloadBeginsUnlessItsCompileCounted) {
+  const std::string artifact = Noise(3 * kPieceSize);
+  Commit(MaterialOf("graph"), artifact, absl::Seconds(90));
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact)).ok());
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact), kPieceSize).ok());
+  of_compile_ = true;
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact)).ok());
+  EXPECT_EQ(Stats().lookups(), 1u);
+  EXPECT_EQ(Stats().hits(), 1u);
+  EXPECT_EQ(Stats().compile_time_saved_ms(), 90'000);
+
+  of_compile_ = false;
+  EXPECT_THAT(FetchArtifact(Sha256Of("unknown")), FailsWith(grpc::NOT_FOUND, ""));
+  EXPECT_EQ(Stats().lookups(), 2u);
+  EXPECT_EQ(Stats().hits(), 1u);
+}
 
 TEST_F(FetchTest, AnArtifactOfAnySizeArrivesWhole) {
   for (const size_t size : {size_t{1}, size_t{64} << 10, (size_t{64} << 10) + 1, kPieceSize,
@@ -117,15 +149,21 @@ TEST_F(FetchTest, AFlippedBitIsFoundBeforeTheLastPieceAndItsKeyCompilesAgain) {
   const KeyMaterial material = MaterialOf("graph");
   const std::string artifact = Noise(2 * kPieceSize);
   const Entry entry = Commit(material, artifact);
-  const std::string file = FileOf(Sha256Of(artifact));
-  std::filesystem::permissions(file, std::filesystem::perms::owner_write,
-                               std::filesystem::perm_options::add);
-  {
-    std::fstream damaged(file, std::ios::in | std::ios::out | std::ios::binary);
-    damaged.seekp(5);
-    damaged.put(static_cast<char>(artifact[5] ^ 1));
-    ASSERT_TRUE(damaged.flush());
-  }
+  FlipABit(artifact);
+  EXPECT_EQ(FetchArtifact(Sha256Of(artifact)).error_code(), grpc::DATA_LOSS);
+  EXPECT_LT(data_.size(), artifact.size());
+  EXPECT_TRUE(absl::IsNotFound(store_->Find(entry.key).status()));
+  EXPECT_EQ(Stats().damaged(), 1u);
+}
+
+TEST_F(FetchTest, ARecheckFindsWhatRottedAfterItWasFoundGood) {
+  const std::string artifact = Noise(2 * kPieceSize);
+  const Entry entry = Commit(MaterialOf("graph"), artifact);
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact)).ok());
+  recheck_ = true;
+  ASSERT_TRUE(FetchArtifact(Sha256Of(artifact)).ok());
+  EXPECT_TRUE(data_ == artifact);
+  FlipABit(artifact);
   EXPECT_EQ(FetchArtifact(Sha256Of(artifact)).error_code(), grpc::DATA_LOSS);
   EXPECT_LT(data_.size(), artifact.size());
   EXPECT_TRUE(absl::IsNotFound(store_->Find(entry.key).status()));

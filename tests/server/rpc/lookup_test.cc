@@ -85,6 +85,42 @@ TEST_F(LookupTest, TheAnswerNeverOutgrowsAMessage) {
   EXPECT_EQ(response_.results(109).entry().failed().exit_code(), 70);
 }
 
+TEST_F(LookupTest, ManyKeysAtOnceAreAnsweredAsOneByOneWhateverHappensToThem) {
+  const KeyMaterial ready = MaterialOf("ready");
+  const KeyMaterial failed = MaterialOf("failed");
+  v1::LookupRequest request;
+  for (const KeyMaterial& material : {ready, failed}) request.add_keys(KeyOf(material));
+  for (int i = 0; i < 1000; ++i) request.add_keys(KeyOf(MaterialOf(absl::StrCat(i))));
+  using State = v1::LookupResult;
+  const auto expect = [&](State::State of_ready, State::State of_failed) {
+    for (int again = 0; again < 2; ++again) {  // The second time from memory.
+      ASSERT_TRUE(Lookup(request).ok());
+      EXPECT_EQ(response_.results(0).state(), of_ready);
+      EXPECT_EQ(response_.results(1).state(), of_failed);
+      EXPECT_EQ(response_.results(2).state(), State::STATE_ABSENT);
+    }
+  };
+  expect(State::STATE_ABSENT, State::STATE_ABSENT);
+
+  const Entry entry = Commit(ready, "artifact", absl::Seconds(90));
+  Fail(failed, "boom");
+  expect(State::STATE_READY, State::STATE_FAILED);
+  EXPECT_EQ(response_.results(0).entry().key(), KeyOf(ready));
+  EXPECT_EQ(response_.results(0).entry().ready().digest(), entry.ready()->digest.bytes());
+  EXPECT_EQ(response_.results(0).entry().ready().size(), 8u);
+  EXPECT_EQ(response_.results(0).entry().compile_time_ms(), 90'000);
+  EXPECT_GT(response_.results(0).entry().created_at_ms(), 0);
+  EXPECT_EQ(response_.results(1).entry().failed().exit_code(), 70);
+
+  ASSERT_TRUE(store_->Quarantine(entry.ready()->digest).ok());
+  ASSERT_TRUE(store_->ForgetFailure(ComputeKey(failed)).ok());
+  expect(State::STATE_ABSENT, State::STATE_ABSENT);
+  Commit(ready, "compiled again");
+  Commit(failed, "compiled after all");
+  expect(State::STATE_READY, State::STATE_READY);
+  EXPECT_EQ(response_.results(0).entry().ready().size(), 14u);
+}
+
 TEST_F(LookupTest, TenThousandKeysAreAnsweredAndOneMoreIsRefused) {
   v1::LookupRequest request;
   for (size_t i = 0; i < kMaxLookupKeys; ++i) {
@@ -121,17 +157,25 @@ TEST_F(LookupTest, KeysAreRecordedInTheBundle) {
   EXPECT_EQ(keys->front().key, ComputeKey(material));
 }
 
-TEST_F(LookupTest, HitsAndTheTimeTheySaveAreCounted) {
+TEST_F(LookupTest, ArtifactsThatComeWithTheAnswerAreHitsAndStatesAloneAreNone) {
   const KeyMaterial material = MaterialOf("graph");
   Commit(material, "artifact", absl::Seconds(90));
   v1::LookupRequest request;
   request.add_keys(KeyOf(material));
   request.add_keys(std::string(32, 'k'));
   ASSERT_TRUE(Lookup(request).ok());
+  EXPECT_EQ(Stats().lookups(), 0u);
+  EXPECT_EQ(Stats().hits(), 0u);
+  EXPECT_EQ(Stats().compile_time_saved_ms(), 0);
+  EXPECT_EQ(store_->UseOf(ComputeKey(material))->hits, 1u);
+
+  request.set_inline_limit(100);
+  ASSERT_TRUE(Lookup(request).ok());
   const v1::Stats stats = Stats();
-  EXPECT_EQ(stats.lookups(), 2u);
+  EXPECT_EQ(stats.lookups(), 1u);
   EXPECT_EQ(stats.hits(), 1u);
   EXPECT_EQ(stats.compile_time_saved_ms(), 90'000);
+  EXPECT_EQ(stats.bytes_served(), 8u);
 }
 
 TEST_F(LookupTest, WhoOnlyWantsToKnowGetsNoBytesAndCountsAsNoUse) {

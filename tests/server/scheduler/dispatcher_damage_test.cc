@@ -169,7 +169,7 @@ TEST_F(DispatcherDamageTest, GraphWithoutItsFileIsAskedForAgain) {
   EXPECT_EQ(client.Count<NeedGraphEvent>(), 1);
 }
 
-TEST_F(DispatcherDamageTest, QueuedCompileOfADamagedGraphIsDroppedAtTheStart) {
+TEST_F(DispatcherDamageTest, QueuedCompileOfADamagedGraphIsDroppedAfterTheStart) {
   RecordingClient spoilt;
   RecordingClient whole;
   BeginWithGraph(spoilt, "graph");
@@ -178,13 +178,58 @@ TEST_F(DispatcherDamageTest, QueuedCompileOfADamagedGraphIsDroppedAtTheStart) {
   whole.call.reset();
   Close();
   SpoilGraph("graph");
+  absl::Mutex mutex;
+  std::string logged;
+  options_.log = [&](absl::string_view line) {
+    absl::MutexLock lock(&mutex);
+    absl::StrAppend(&logged, line);
+  };
   Open();
-  EXPECT_THAT(*store_->LoadQueue(), SizeIs(1));
-  EXPECT_FALSE(dispatcher_->FindCompile(OrderFor("graph").key).has_value());
-  EXPECT_TRUE(dispatcher_->FindCompile(OrderFor("another graph").key).has_value());
   RecordingClient again;
   Begin(again, OrderFor("graph"));
-  EXPECT_EQ(again.Count<NeedGraphEvent>(), 1);
+  // Whether its graph was looked at before or after.
+  again.Await<NeedGraphEvent>();
+  EXPECT_THAT(*store_->LoadQueue(), SizeIs(1));
+  EXPECT_TRUE(dispatcher_->FindCompile(OrderFor("another graph").key).has_value());
+  EXPECT_EQ(store_->Count()->damaged, 1u);
+  ASSERT_TRUE(SendGraph(again, "graph").ok());
+  EXPECT_THAT(*store_->LoadQueue(), SizeIs(2));
+  absl::MutexLock lock(&mutex);
+  EXPECT_THAT(logged, ::testing::HasSubstr(OrderFor("graph").key.Hex()));
+}
+
+TEST_F(DispatcherDamageTest, QueuedCompileWhoseGraphCannotBeReadJustNowStaysQueued) {
+  options_.wall_clock = options_.clock;
+  Restart();
+  RecordingClient unreadable;
+  BeginWithGraph(unreadable, "graph");
+  Pass(absl::Seconds(1));
+  RecordingClient spoilt;
+  BeginWithGraph(spoilt, "another graph");
+  unreadable.call.reset();
+  spoilt.call.reset();
+  Close();
+  // Neither absent nor damaged, even for root.
+  const std::string path = GraphPath("graph");
+  std::filesystem::rename(path, directory_ + "/elsewhere");
+  std::filesystem::create_symlink(path, path);
+  SpoilGraph("another graph");
+  Open();
+  RecordingClient later;
+  Begin(later, OrderFor("another graph"));
+  later.Await<NeedGraphEvent>();  // So the graph of the one before it was looked at.
+  EXPECT_TRUE(dispatcher_->FindCompile(OrderFor("graph").key).has_value());
+  ASSERT_THAT(*store_->LoadQueue(), SizeIs(1));
+  EXPECT_EQ(store_->LoadQueue()->front().key, OrderFor("graph").key);
+  later.call.reset();
+  Close();
+  std::filesystem::remove(path);
+  std::filesystem::rename(directory_ + "/elsewhere", path);
+  Open();
+  RecordingWorker worker;
+  Connect(worker);
+  EXPECT_EQ(worker.AwaitLease().key, OrderFor("graph").key);
+  Disconnect(worker);
 }
 
 }  // namespace

@@ -70,6 +70,22 @@ TEST_F(ConcurrencyTest, ManyKeysWithOneArtifactCountItOnce) {
   EXPECT_EQ(store_->Count()->artifact_bytes, artifact.size());
 }
 
+TEST_F(ConcurrencyTest, NoKeyIsReadyInMemoryAfterItsQuarantine) {
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<Key> keys = {KeyOf(1), KeyOf(2)};
+    const std::string artifact = absl::StrCat("artifact of round ", round);
+    CommitArtifact(*store_, 1, artifact);
+    OnAllThreads([&](int i) {
+      if (i == 0) {
+        ASSERT_THAT(store_->Quarantine(Sha256Of(artifact)), IsOk());
+        EXPECT_EQ(store_->FindReadyInMemory(keys)[0], absl::nullopt);
+      }
+      for (int read = 0; read < 50; ++read) ASSERT_THAT(store_->Find(keys), IsOk());
+    });
+    EXPECT_EQ(store_->FindReadyInMemory(keys)[0], absl::nullopt);
+  }
+}
+
 TEST_F(ConcurrencyTest, ReadersSeeWholeArtifactsOrNoneWhileItIsQuarantinedAndCommitted) {
   const std::string artifact = Noise(5000, 1);
   const Digest digest = Sha256Of(artifact);

@@ -1,7 +1,11 @@
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/server/store/store_fixture.h"
 
@@ -57,6 +61,28 @@ TEST_F(DamageTest, LongFileMakesItsEntriesMisses) {
   EXPECT_THAT(store_->OpenContent(ContentKind::kArtifact, digest_),
               HasCode(absl::StatusCode::kDataLoss));
   ExpectQuarantined();
+}
+
+TEST_F(DamageTest, WhatIsNoRegularFileIsDamageAndGivesWayToTheNextCommit) {
+  const std::string path = ArtifactPath(digest_);
+  const std::string elsewhere = path + ".elsewhere";
+  const std::vector<std::function<void()>> damages = {
+      [&] { std::filesystem::create_directories(path + "/inside"); },
+      [&] { std::filesystem::create_symlink(elsewhere, path); },
+      [&] { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); },
+  };
+  std::ofstream(elsewhere) << bytes_;  // Even when the right bytes are behind it.
+  for (const auto& damage : damages) {
+    std::filesystem::remove(path);
+    damage();
+    EXPECT_THAT(store_->OpenContent(ContentKind::kArtifact, digest_),
+                HasCode(absl::StatusCode::kDataLoss));
+    ExpectQuarantined();
+    CommitArtifact(*store_, 1, bytes_);
+    CommitArtifact(*store_, 2, bytes_);
+    EXPECT_THAT(store_->OpenContent(ContentKind::kArtifact, digest_), IsOk());
+  }
+  EXPECT_EQ(store_->Count()->damaged, damages.size());
 }
 
 TEST_F(DamageTest, QuarantinedArtifactIsNeverServedAgain) {

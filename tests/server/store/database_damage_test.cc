@@ -6,7 +6,13 @@
 #include <fstream>
 #include <string>
 
+#include <memory>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "rocksdb/db.h"
+#include "server/store/database.h"
+#include "server/store/database_options.h"
 #include "tests/server/store/store_fixture.h"
 
 namespace neffcache {
@@ -54,12 +60,40 @@ class DatabaseDamageTest : public StoreTest {
     file.put(static_cast<char>(byte ^ 1));
   }
 
+  // A table begins with its first block of rows.
+  void FlipFirstBlock(Column column) const {
+    const std::string db = directory_ / "data/db";
+    const auto columns = ColumnDescriptors();
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(
+        rocksdb::DB::OpenForReadOnly(DatabaseOptions(nullptr), db, columns, &handles, &opened)
+            .ok());
+    const std::unique_ptr<rocksdb::DB> database(opened);
+    std::vector<rocksdb::LiveFileMetaData> tables;
+    database->GetLiveFilesMetaData(&tables);
+    for (rocksdb::ColumnFamilyHandle* handle : handles) {
+      ASSERT_TRUE(database->DestroyColumnFamilyHandle(handle).ok());
+    }
+    int flipped = 0;
+    for (const rocksdb::LiveFileMetaData& table : tables) {
+      if (table.column_family_name != columns[static_cast<size_t>(column)].name) continue;
+      FlipByte(table.db_path + table.name, 4);
+      ++flipped;
+    }
+    ASSERT_GT(flipped, 0);
+  }
+  std::string Advice() const {
+    return "run neffcached --rebuild-index --data-dir " + directory_ / "data";
+  }
   void ExpectRefusedUntilRebuilt() {
     const auto refused = Store::Open(Options());
     ASSERT_THAT(refused, HasCode(absl::StatusCode::kDataLoss));
     EXPECT_THAT(refused, Says(directory_ / "data/db: it is damaged"));
-    EXPECT_THAT(refused, Says("neffcached --rebuild-index --data-dir " + directory_ / "data"));
-
+    EXPECT_THAT(refused, Says(Advice()));
+    ExpectRebuilt();
+  }
+  void ExpectRebuilt() {
     StoreOptions options = Options();
     options.replace_damaged_database = true;
     std::string logged;
@@ -198,6 +232,69 @@ TEST_F(DatabaseDamageTest, ARecordWhoseArtifactIsDamagedGivesWay) {
     EXPECT_EQ(store_->Find(KeyOf(i))->ready()->digest, Sha256Of(absl::StrCat("second ", i)));
   }
 }
+
+TEST_F(DatabaseDamageTest, ADamagedBlockOfEntriesCostsAFindItsRowsOnlyAndARecallBringsThemBack) {
+  store_.reset();
+  FlipFirstBlock(Column::kEntries);
+  store_ = Store::Open(Options()).value();
+  std::vector<Key> keys;
+  for (int i = 0; i < kEntries; ++i) keys.push_back(KeyOf(i));
+  const auto found = store_->Find(keys);
+  ASSERT_THAT(found, IsOk());
+  uint64_t lost = 0;
+  for (const auto& entry : *found) lost += !entry.has_value();
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(store_->Count()->damaged, lost);
+  for (const Key& key : keys) EXPECT_THAT(store_->Recall(key), IsOk());
+  const auto again = store_->Find(keys);
+  ASSERT_THAT(again, IsOk());
+  for (const auto& entry : *again) EXPECT_TRUE(entry.has_value());
+}
+
+// RocksDB opens such a database and finds the damage when somebody reads the block.
+class DatabaseBlockDamageTest : public DatabaseDamageTest,
+                                public ::testing::WithParamInterface<Column> {
+ protected:
+  // A row in each column, each in a table.
+  void SetUp() override {
+    DatabaseDamageTest::SetUp();
+    const QueuedCompile queued = QueuedFor(100, "graph");
+    ASSERT_THAT(store_->Enqueue(queued, StageCompressed(*store_, ContentKind::kGraph, "graph")),
+                IsOk());
+    ASSERT_THAT(store_->CommitFailed(FailedEntry(101, now_ + absl::Hours(1)), absl::nullopt),
+                IsOk());
+    const Key key = KeyOf(0);
+    ASSERT_THAT(store_->RecordInBundle("bundle", {&key, 1}), IsOk());
+    ASSERT_THAT(store_->RecordNative("2.27", "MODULE_1+2", key), IsOk());
+    store_->NoteUse(key);
+    store_.reset();
+    FlipFirstBlock(GetParam());
+  }
+};
+
+TEST_P(DatabaseBlockDamageTest, IsSaidAtAStartThatMeetsItAndReplacedByARebuild) {
+  {
+    const auto opened = Store::Open(Options());
+    const absl::Status started = opened.ok() ? (*opened)->LoadQueue().status() : opened.status();
+    const bool met = GetParam() == Column::kDefault || GetParam() == Column::kQueue;
+    EXPECT_EQ(started.code(), met ? absl::StatusCode::kDataLoss : absl::StatusCode::kOk) << started;
+    if (met) {
+      EXPECT_THAT(started, Says(Advice()));
+    }
+  }
+  ExpectRebuilt();
+}
+
+INSTANTIATE_TEST_SUITE_P(Columns, DatabaseBlockDamageTest, ::testing::ValuesIn([] {
+                           std::vector<Column> columns;
+                           for (size_t i = 0; i < static_cast<size_t>(Column::kCount); ++i) {
+                             columns.push_back(static_cast<Column>(i));
+                           }
+                           return columns;
+                         }()),
+                         [](const auto& test) {
+                           return ColumnDescriptors()[static_cast<size_t>(test.param)].name;
+                         });
 
 }  // namespace
 }  // namespace neffcache
