@@ -21,6 +21,17 @@ absl::Status Write(const std::string& path, absl::string_view bytes) {
   return WriteAll(fd.get(), bytes, path);
 }
 
+// Or takes the one that is there; what else may be of that name is refused.
+absl::Status MakeDirectory(const std::string& path) {
+  struct stat info;
+  if (mkdir(path.c_str(), 0700) == 0) return absl::OkStatus();
+  const int error = errno;
+  if (error == EEXIST && lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+    return absl::OkStatus();
+  }
+  return absl::ErrnoToStatus(error, absl::StrCat("creating ", path));
+}
+
 // Of the file behind a path, links followed.
 std::string StateOf(const std::string& path) {
   struct stat info;
@@ -49,12 +60,16 @@ absl::StatusOr<KernelFiles> KernelFiles::LayOut(const std::string& graph,
   ASSIGN_OR_RETURN(const GraphPack pack, ReadGraphPack(contents.bytes()));
   absl::flat_hash_map<absl::string_view, absl::string_view> laid;
   for (const PackedFile& file : pack.files) {
-    const absl::string_view name = KernelFileName(file.path);
-    const auto [same, is_new] = laid.emplace(name, file.bytes);
+    const absl::string_view place = KernelFilePlace(file.path);
+    const auto [same, is_new] = laid.emplace(place, file.bytes);
     if (!is_new && same->second != file.bytes) {
-      return absl::DataLossError(absl::StrCat("two kernel files have the name ", name));
+      return absl::DataLossError(absl::StrCat("two kernel files have the name ", place));
     }
-    if (is_new) RETURN_IF_ERROR(Write(absl::StrCat(directory, "/", name), file.bytes));
+    if (is_new) {
+      const std::string path = absl::StrCat(directory, "/", place);
+      RETURN_IF_ERROR(MakeDirectory(path.substr(0, path.rfind('/'))));
+      RETURN_IF_ERROR(Write(path, file.bytes));
+    }
     std::string state = StateOf(file.path);
     if (!state.empty()) RETURN_IF_ERROR(CheckHost(file.path, file.bytes));
     files.named_.emplace_back(file.path, std::move(state));

@@ -9,15 +9,15 @@
 
 namespace neffcache {
 
-// The kernel files of one compile. They came with the graph and lie beside it, where a compiler
-// looks when there is nothing at the absolute path that the graph names.
+// The kernel files of one compile. They came with the graph and lie below the directory that the
+// compiler runs in, where it looks when there is nothing at the absolute path that the graph names.
 //
 // Should this host have a file at such a path, the compiler takes that one. It must then be the
 // same, before the compile and after it: otherwise the artifact is not that of the key. A plain
 // value; blocks on the disk.
 class KernelFiles {
  public:
-  // Writes the files of the pack in the file `graph` into `directory`; nothing to do for a graph
+  // Writes the files of the pack in the file `graph` below `directory`; nothing to do for a graph
   // that is no pack. The graph's file stays as it is.
   //
   // FAILED_PRECONDITION: this host has something else at a path that the graph names.

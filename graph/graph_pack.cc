@@ -1,11 +1,13 @@
 #include "graph/graph_pack.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "graph/encoding.h"
 #include "graph/wire.h"
 
@@ -23,6 +25,11 @@ absl::Status Malformed(absl::string_view why) {
 
 bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.' || c == '+' || c == '~';
+}
+
+bool IsPlainName(absl::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && name[0] != '.' &&
+         std::all_of(name.begin(), name.end(), IsNameCharacter);
 }
 
 // Names that workers and compilers give to files in the directory of a compile.
@@ -50,17 +57,27 @@ absl::string_view KernelFileName(absl::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+absl::string_view KernelFilePlace(absl::string_view path) {
+  const size_t name = path.rfind('/');
+  if (name == absl::string_view::npos || name == 0) return KernelFileName(path);
+  return path.substr(path.rfind('/', name - 1) + 1);
+}
+
 absl::Status CheckKernelPath(absl::string_view path) {
   if (path.empty() || path[0] != '/' || path.size() > kLongestPath ||
       absl::StrContains(path, '\0')) {
     return absl::InvalidArgumentError("it is no absolute path");
   }
   const absl::string_view name = KernelFileName(path);
-  if (name.empty() || name.size() > kLongestName || name[0] == '.' ||
-      !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
-    return absl::InvalidArgumentError("its name is not one to lay beside a graph");
+  const std::pair<absl::string_view, absl::string_view> place =
+      absl::StrSplit(KernelFilePlace(path), absl::MaxSplits('/', 1));
+  if (!IsPlainName(name) || !IsPlainName(place.first) || place.second != name) {
+    return absl::InvalidArgumentError("its name is not one to lay out for a compiler");
   }
-  if (IsTaken(name)) return absl::InvalidArgumentError("compiles use its name themselves");
+  // The directory for temporary files is there, and one more file in it does no harm.
+  if (IsTaken(name) || (IsTaken(place.first) && place.first != "tmp")) {
+    return absl::InvalidArgumentError("compilers use its name themselves");
+  }
   if (IsLoadedAsCode(name)) {
     return absl::InvalidArgumentError("a compiler might load a file of its name as code");
   }

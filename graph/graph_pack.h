@@ -41,12 +41,15 @@ absl::StatusOr<GraphPack> ReadGraphPack(absl::string_view bytes);
 // The bytes that stand before the files' contents, which follow in the same order, and the graph's.
 std::string GraphPackHead(absl::Span<const PackedFile> files);
 
-// The last part of a path: the name under which a compiler finds the file beside the graph.
+// The last part of a path.
 absl::string_view KernelFileName(absl::string_view path);
+// The last two parts, "DIRECTORY/NAME": where a compiler looks, below the directory that it runs
+// in, for a file that is not at its absolute path (AWS's page on NCC_EVRF059).
+absl::string_view KernelFilePlace(absl::string_view path);
 
-// INVALID_ARGUMENT, with a clause, for a path that is not absolute, or whose last part cannot be
-// laid beside a graph: it has unusual characters, is a name that compilers and workers use
-// themselves, or one that an interpreter would load as code.
+// INVALID_ARGUMENT, with a clause, for a path that is not absolute or has no directory, or whose
+// last two parts cannot be laid out below a compiler's directory: they have unusual characters, are
+// names that compilers and workers use themselves, or that an interpreter would load as code.
 absl::Status CheckKernelPath(absl::string_view path);
 
 }  // namespace neffcache

@@ -31,7 +31,7 @@ class KernelFilesTest : public ::testing::Test {
 TEST_F(KernelFilesTest, AKernelLiesBesideTheGraph) {
   const absl::StatusOr<KernelFiles> files = LayOut(kernel_, "code");
   ASSERT_TRUE(files.ok()) << files.status();
-  EXPECT_EQ(ReadFile(work_ + "/k.klir"), "code");
+  EXPECT_EQ(ReadFile(work_ + "/host/k.klir"), "code");
   EXPECT_TRUE(files->CheckUnchanged().ok());
 }
 
@@ -45,11 +45,11 @@ TEST_F(KernelFilesTest, TheSameFileOnTheHostIsNoTrouble) {
 TEST_F(KernelFilesTest, AnotherFileOnTheHostIsRefused) {
   for (const std::string content : {"cod2", "longer code", "c", ""}) {
     WriteFile(kernel_, content);
-    std::filesystem::remove(work_ + "/k.klir");
+    std::filesystem::remove(work_ + "/host/k.klir");
     EXPECT_THAT(LayOut(kernel_, "code").status().message(), HasSubstr("another file")) << content;
   }
   std::filesystem::remove(kernel_);
-  std::filesystem::remove(work_ + "/k.klir");
+  std::filesystem::remove(work_ + "/host/k.klir");
   std::filesystem::create_directories(kernel_);
   EXPECT_FALSE(LayOut(kernel_, "code").ok());
 }
@@ -60,7 +60,7 @@ TEST_F(KernelFilesTest, AFileThatComesUpOrChangesDuringTheCompileIsNoticed) {
   WriteFile(kernel_, "code");
   EXPECT_FALSE(absent->CheckUnchanged().ok());
 
-  std::filesystem::remove(work_ + "/k.klir");
+  std::filesystem::remove(work_ + "/host/k.klir");
   const absl::StatusOr<KernelFiles> present = LayOut(kernel_, "code");
   ASSERT_TRUE(present.ok()) << present.status();
   WriteFile(kernel_, "newer code");
@@ -68,11 +68,16 @@ TEST_F(KernelFilesTest, AFileThatComesUpOrChangesDuringTheCompileIsNoticed) {
 }
 
 TEST_F(KernelFilesTest, NothingIsWrittenOverOrElsewhere) {
-  WriteFile(work_ + "/k.klir", "already here");
+  std::filesystem::create_directories(work_ + "/host");
+  WriteFile(work_ + "/host/k.klir", "already here");
   EXPECT_FALSE(LayOut(kernel_, "code").ok());
-  EXPECT_EQ(ReadFile(work_ + "/k.klir"), "already here");
+  EXPECT_EQ(ReadFile(work_ + "/host/k.klir"), "already here");
   EXPECT_FALSE(LayOut("/a/..", "code").ok());
   EXPECT_FALSE(LayOut("../x", "code").ok());
+  EXPECT_FALSE(LayOut("/a/../x", "code").ok());
+  EXPECT_FALSE(LayOut("/x", "code").ok());
+  std::filesystem::create_directory_symlink(directory_, work_ + "/linked");
+  EXPECT_FALSE(LayOut("/a/linked/x", "code").ok());
   EXPECT_FALSE(std::filesystem::exists(directory_ / "x"));
 }
 
