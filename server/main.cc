@@ -3,10 +3,10 @@
 
 #include <signal.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -23,6 +23,7 @@
 #include "io/status_macros.h"
 #include "local_compiler/program_search.h"
 #include "server/embedded_workers.h"
+#include "server/file_limit.h"
 #include "server/flags.h"
 #include "server/logging.h"
 #include "server/misses/miss_explainer.h"
@@ -46,11 +47,13 @@ absl::Time MonotonicNow() {
 }
 
 // A listener out of descriptors stops accepting for good in this gRPC (CVE-2023-4785).
-void RaiseFileLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+void EnsureFileLimit() {
+  const uint64_t limit = RaiseFileLimit();
+  if (limit >= kLowFileLimit) return;
+  spdlog::warn(
+      "event=low_file_limit limit={} wanted={} error=\"with as many connections the daemon stops "
+      "accepting others until it is restarted; raise LimitNOFILE or ulimit -Hn\"",
+      limit, kLowFileLimit);
 }
 
 // Blocked before any thread starts, so that only WaitForStop() sees them.
@@ -184,7 +187,7 @@ int Main(int argc, char** argv) {
   const DaemonConfig& config = absl::get<DaemonConfig>(flags);
   StartLogging(config.log_level);
   const sigset_t stop = BlockStopSignals();
-  RaiseFileLimit();
+  EnsureFileLimit();
   MonotonicNow();  // The clock starts here.
 
   const absl::Status ran = Run(config, stop);

@@ -18,6 +18,7 @@
 #include "server/rpc/serial_bidi.h"
 #include "server/rpc/stored_content.h"
 #include "server/rpc/to_wire.h"
+#include "server/rpc/upload_pace.h"
 #include "server/store/entry_messages.h"
 
 namespace neffcache {
@@ -64,14 +65,14 @@ class CompileCall final : public SerialBidi<v1::CompileRequest, v1::CompileEvent
   std::shared_ptr<CompileDispatcher::Call> call_;
   absl::optional<GraphUpload> upload_;
   bool half_closed_ = false;
-  // A client that was stopped in mid-upload must not keep all others from their compile.
-  bool heard_ = false;  // Since the alarm was set.
+  // A client that was stopped in mid-upload, or dawdles, must not keep all others from their
+  // compile: when it is given up, the dispatcher asks the next. Set with upload_.
+  absl::optional<UploadPace> pace_;
   // A new one each time: setting one anew while its callback returns is a race in gRPC.
   std::unique_ptr<grpc::Alarm> alarm_;
 };
 
 void CompileCall::OnMessage(v1::CompileRequest& message) {
-  heard_ = true;
   absl::Status taken;
   switch (message.request_case()) {
     case v1::CompileRequest::kStart:
@@ -111,7 +112,10 @@ absl::Status CompileCall::TakePiece(const v1::GraphPiece& piece) {
   if (state_ != State::kUploading) {
     return absl::InvalidArgumentError("graph: sent without having been asked for");
   }
-  return upload_->Write(piece.data());
+  const absl::Time came = absl::Now();
+  RETURN_IF_ERROR(upload_->Write(piece.data()));
+  pace_->Received(piece.data().size(), came, absl::Now());
+  return absl::OkStatus();
 }
 
 absl::Status CompileCall::TakeEnd(const v1::GraphEnd& end) {
@@ -173,6 +177,7 @@ void CompileCall::On(const NeedGraphEvent&) {
   if (!upload.ok()) return End(upload.status());
   upload_ = *std::move(upload);
   state_ = State::kUploading;
+  pace_.emplace(context_.limits.dead_after, absl::Now());
   SetAlarm();
   v1::CompileEvent event;
   event.mutable_need_graph();
@@ -229,21 +234,19 @@ void CompileCall::On(const RefusedEvent& event) {
 }
 
 void CompileCall::SetAlarm() {
-  heard_ = false;
   alarm_ = std::make_unique<grpc::Alarm>();
-  alarm_->Set(absl::ToChronoTime(absl::Now() + context_.limits.dead_after),
-              [weak = Weak()](bool expired) {
-                if (!expired) return;
-                const std::shared_ptr<CompileCall> call = weak.lock();
-                if (call != nullptr) call->Post([raw = call.get()] { raw->OnAlarm(); });
-              });
+  alarm_->Set(absl::ToChronoTime(pace_->Deadline()), [weak = Weak()](bool expired) {
+    if (!expired) return;
+    const std::shared_ptr<CompileCall> call = weak.lock();
+    if (call != nullptr) call->Post([raw = call.get()] { raw->OnAlarm(); });
+  });
 }
 
 void CompileCall::OnAlarm() {
   if (ended() || state_ != State::kUploading) return;
-  if (heard_) return SetAlarm();
-  End(absl::DeadlineExceededError(absl::StrCat("no piece of the graph came for ",
-                                               absl::FormatDuration(context_.limits.dead_after))));
+  absl::Status pace = pace_->Check(absl::Now());
+  if (pace.ok()) return SetAlarm();
+  End(std::move(pace));
 }
 
 }  // namespace

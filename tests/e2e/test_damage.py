@@ -66,7 +66,8 @@ def test_artifact_that_rots_under_a_running_daemon_heals(fake_cluster, compiler,
         output = fake_cluster.directory / name
         env = compiler.shim_environment(NEFFCACHE_DAEMON=fake_cluster.address)
         return output, subprocess.Popen([SHIM, "compile", "--framework=XLA", graph, "--target=trn1", "--output", output],
-                                        env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                        env=env, cwd=fake_cluster.directory, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
 
     def run(names):
         started = [shim(name) for name in names]

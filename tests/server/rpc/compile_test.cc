@@ -246,6 +246,21 @@ TEST_F(CompileTest, AClientThatStopsInMidUploadIsGivenUp) {
   EXPECT_TRUE(Left(0));
 }
 
+TEST_F(CompileTest, AClientThatDripsNextToNothingIsGivenUp) {
+  ServiceLimits limits;
+  limits.dead_after = absl::Milliseconds(200);
+  StartServer(limits);
+  OpenUntilGraphIsNeeded(MaterialOf("graph"));
+  // Never silent for as long, until the daemon has had enough.
+  absl::Notification never;
+  while (stream_->Write(Piece(ZstdCompress("")))) {
+    never.WaitForNotificationWithTimeout(absl::Milliseconds(10));
+  }
+  // Not by its own deadline.
+  EXPECT_THAT(Finish(), FailsWith(grpc::DEADLINE_EXCEEDED, "the graph"));
+  EXPECT_TRUE(Left(0));
+}
+
 TEST_F(CompileTest, MessagesInTheWrongOrderAreRefused) {
   const auto refused = [&](const std::vector<v1::CompileRequest>& requests, const char* why) {
     dispatcher_.on_begin = nullptr;

@@ -1,3 +1,4 @@
+#include "absl/synchronization/notification.h"
 #include "graph/fingerprint.h"
 #include "tests/server/rpc/server_fixture.h"
 #include "transport/limits.h"
@@ -221,6 +222,35 @@ TEST_F(WholeDaemonTest, AnUploadThatBreaksOffIsAskedOfTheNextClient) {
   Upload(second, graph);
   ASSERT_TRUE(second.Next());
   EXPECT_TRUE(second.event.has_queued());
+}
+
+TEST_F(WholeDaemonTest, AClientThatDripsItsGraphDoesNotKeepTheKeyFromTheNext) {
+  ServiceLimits limits;
+  limits.dead_after = absl::Milliseconds(500);
+  ServeWith(*live_, limits);
+  const std::string graph = "a graph";
+  Client first = Ask(graph);
+  ASSERT_TRUE(first.Next());
+  ASSERT_TRUE(first.event.has_need_graph());
+  Client second = Ask(graph);
+  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  absl::Notification given_up;
+  std::jthread dripping([&] {
+    v1::CompileRequest nothing;
+    nothing.mutable_graph()->set_data(ZstdCompress(""));
+    while (first.stream->Write(nothing)) {
+      given_up.WaitForNotificationWithTimeout(absl::Milliseconds(20));
+    }
+    given_up.Notify();
+  });
+  while (second.Next() && !second.event.has_need_graph()) {
+  }
+  ASSERT_TRUE(second.event.has_need_graph());
+  Upload(second, graph);
+  ASSERT_TRUE(second.Next());
+  EXPECT_TRUE(second.event.has_queued());
+  given_up.WaitForNotification();
+  EXPECT_EQ(first.ToTheEnd().error_code(), grpc::DEADLINE_EXCEEDED);
 }
 
 TEST_F(WholeDaemonTest, AGraphWithAnotherFingerprintIsRefused) {
