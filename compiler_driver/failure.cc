@@ -43,7 +43,9 @@ constexpr absl::string_view kEnvironmentSigns[] = {"error while loading shared l
                                                    "Input/output error",
                                                    "Read-only file system",
                                                    "ModuleNotFoundError",
-                                                   "ImportError"};
+                                                   "ImportError",
+                                                   // A kernel's file is not there.
+                                                   "NCC_EVRF059"};
 
 absl::string_view LineAround(absl::string_view text, size_t at) {
   const size_t before = at == 0 ? absl::string_view::npos : text.find_last_of("\r\n", at - 1);

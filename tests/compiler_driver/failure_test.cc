@@ -82,6 +82,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{Signal(SIGSEGV), Class::kTransient, "signal 11"},
         Case{Signal(SIGABRT), Class::kTransient, "signal 6"},
         Case{Exit(127, ""), Class::kTransient, "exited with 127"},
+        Case{Exit(70, "[ERROR] [NCC_EVRF059] kernel file not found"), Class::kTransient,
+             "NCC_EVRF059"},
         Case{Exit(70, "walrus: error while loading shared libraries: libxml2.so.2: cannot open"),
              Class::kTransient, "libxml2"},
         Case{Exit(70, "OSError: [Errno 28] No space left on device\n[NCC_EXXX001] oh"),
