@@ -104,17 +104,16 @@ TEST_F(ToolchainTest, StampChangesWhenPipReplacesTheCompiler) {
   EXPECT_EQ(compiler->InstallationStamp(), "");
 }
 
-// The launcher as it is in the source tree, with a Python of the test's.
-std::string LauncherWith(const std::string& python) {
-  return absl::StrReplaceAll(ReadFile(NEFFCACHE_XLA_CPU_LAUNCHER),
-                             {{"@NEFFCACHE_DEFAULT_PYTHON@", python}});
+// The launcher as it is in the source tree, with an environment of the test's.
+std::string LauncherWith(const std::string& venv) {
+  return absl::StrReplaceAll(ReadFile(NEFFCACHE_XLA_CPU_LAUNCHER), {{"@NEFFCACHE_VENV@", venv}});
 }
 
 TEST_F(ToolchainTest, StampChangesWithTheJaxOfTheLaunchersPython) {
   const CompilerDirectory installed;
   installed.Link("/bin/sh", "my venv/bin/python");
   settings_.xla_cpu =
-      installed.WriteProgram("xla-cpu-compile", LauncherWith(installed / "my venv/bin/python"));
+      installed.WriteProgram("xla-cpu-compile", LauncherWith(installed / "my venv"));
   const std::unique_ptr<CompilerToolchain> compiler = Make("xla-cpu");
   EXPECT_EQ(compiler->InstallationStamp(), "");  // Without jaxlib nothing tells.
   installed.WriteMetadata("my venv", "jaxlib", "0.4.30");
@@ -135,7 +134,7 @@ TEST_F(ToolchainTest, StampIsOfThePythonThatTheEnvironmentNames) {
     installed.WriteMetadata(name, "jaxlib", "0.4.30");
   }
   settings_.xla_cpu =
-      installed.WriteProgram("xla-cpu-compile", LauncherWith(installed / "default/bin/python"));
+      installed.WriteProgram("xla-cpu-compile", LauncherWith(installed / "default"));
   settings_.environment.push_back("NEFFCACHE_XLA_CPU_PYTHON=" + installed / "named/bin/python");
   const std::unique_ptr<CompilerToolchain> compiler = Make("xla-cpu");
   const std::string before = compiler->InstallationStamp();

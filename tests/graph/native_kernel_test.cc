@@ -111,7 +111,8 @@ TEST_F(NativeKernelTest, WhatCannotBeCoveredIsUncacheable) {
     EXPECT_FALSE(identity.cacheable()) << config;
     return identity.uncacheable_reason;
   };
-  EXPECT_THAT(reason(Config("/missing.klir")), HasSubstr("/missing.klir cannot be read"));
+  EXPECT_THAT(reason(Config("/kernels/missing.klir")),
+              HasSubstr("/kernels/missing.klir cannot be read"));
   EXPECT_THAT(reason(Config("relative/k.klir")), HasSubstr("is no absolute path"));
   EXPECT_THAT(reason(Config("")), HasSubstr("is no absolute path"));
   EXPECT_THAT(reason("%%%"), HasSubstr("not base64"));

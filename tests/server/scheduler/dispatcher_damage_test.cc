@@ -209,10 +209,10 @@ TEST_F(DispatcherDamageTest, QueuedCompileWhoseGraphCannotBeReadJustNowStaysQueu
   unreadable.call.reset();
   spoilt.call.reset();
   Close();
-  // Neither absent nor damaged, even for root.
-  const std::string path = GraphPath("graph");
+  // Neither absent nor damaged, even for root: its directory is none.
+  const std::string path = std::filesystem::path(GraphPath("graph")).parent_path();
   std::filesystem::rename(path, directory_ + "/elsewhere");
-  std::filesystem::create_symlink(path, path);
+  std::ofstream(path) << "not a directory";
   SpoilGraph("another graph");
   Open();
   RecordingClient later;

@@ -267,6 +267,10 @@ class DatabaseBlockDamageTest : public DatabaseDamageTest,
     ASSERT_THAT(store_->RecordInBundle("bundle", {&key, 1}), IsOk());
     ASSERT_THAT(store_->RecordNative("2.27", "MODULE_1+2", key), IsOk());
     store_->NoteUse(key);
+    ASSERT_THAT(store_->IndexParts(key, absl::nullopt), IsOk());
+    Miss miss;
+    miss.explanation = "flag --optlevel 1 → 2";
+    ASSERT_THAT(store_->RecordMiss(key, miss), IsOk());
     store_.reset();
     FlipFirstBlock(GetParam());
   }
