@@ -33,19 +33,13 @@ constexpr absl::string_view kMemorySigns[] = {"[F137]",
                                               "died with <Signals.SIGKILL"};
 
 // Traces of a machine at fault: a library, disk or descriptor that is missing here and now.
-constexpr absl::string_view kEnvironmentSigns[] = {"error while loading shared libraries",
-                                                   "cannot open shared object file",
-                                                   "No space left on device",
-                                                   "Disk quota exceeded",
-                                                   "Too many open files",
-                                                   "Stale file handle",
-                                                   "Resource temporarily unavailable",
-                                                   "Input/output error",
-                                                   "Read-only file system",
-                                                   "ModuleNotFoundError",
-                                                   "ImportError",
-                                                   // A kernel's file is not there.
-                                                   "NCC_EVRF059"};
+constexpr absl::string_view kEnvironmentSigns[] = {
+    "error while loading shared libraries", "cannot open shared object file",
+    "No space left on device", "Disk quota exceeded", "Too many open files", "Stale file handle",
+    "Resource temporarily unavailable", "Input/output error", "Read-only file system",
+    "ModuleNotFoundError", "ImportError",
+    // A kernel's file is not there.
+    "NCC_EVRF059"};
 
 absl::string_view LineAround(absl::string_view text, size_t at) {
   const size_t before = at == 0 ? absl::string_view::npos : text.find_last_of("\r\n", at - 1);

@@ -135,9 +135,7 @@ class Precompile {
 
   // The form says HLO and the bytes end too early: no compiler takes it, so nobody should wait for
   // one or remember that it failed. What is only newer than we know is another matter.
-  static bool IsCutShort(const GraphIdentity& graph) {
-    return graph.cut_short;
-  }
+  static bool IsCutShort(const GraphIdentity& graph) { return graph.cut_short; }
 
   WaitOptions BatchOptions() const {
     WaitOptions options;
