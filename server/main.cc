@@ -117,7 +117,8 @@ bool AwaitCompiles(CompileDispatcher& dispatcher, const sigset_t& stop, absl::Du
   });
   const bool drained = dispatcher.AwaitDrained(absl::Now() + timeout, hurry.get_token());
   const bool patient = !hurry.stop_requested();
-  pthread_kill(watcher.native_handle(), SIGTERM);  // Ends it: the signal goes to it alone.
+  // Ends its sigwait(): the signal goes to it alone, and kills nothing.
+  pthread_kill(watcher.native_handle(), SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread)
   spdlog::info("event=drained complete={} running={}", drained, dispatcher.Count().running);
   return patient;
 }

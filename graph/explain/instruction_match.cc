@@ -122,6 +122,7 @@ class Matcher {
     const auto tokens = [token](const InstructionTable& table,
                                 const std::vector<uint32_t>& positions) {
       std::vector<uint64_t> result;
+      result.reserve(positions.size());
       for (const uint32_t position : positions) result.push_back(table.rows[position].*token);
       return result;
     };
