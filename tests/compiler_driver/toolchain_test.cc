@@ -92,7 +92,7 @@ TEST_F(ToolchainTest, OurShimIsNoCompiler) {
 }
 
 TEST_F(ToolchainTest, StampChangesWhenPipReplacesTheCompiler) {
-  const CompilerDirectory installed;
+  const CompilerDirectory installed{};
   settings_.neuronx_cc = installed.InstallNeuronxCc("venv", "2.26");
   const std::unique_ptr<CompilerToolchain> compiler = Make("neuronx-cc");
   const std::string before = compiler->InstallationStamp();
@@ -110,7 +110,7 @@ std::string LauncherWith(const std::string& venv) {
 }
 
 TEST_F(ToolchainTest, StampChangesWithTheJaxOfTheLaunchersPython) {
-  const CompilerDirectory installed;
+  const CompilerDirectory installed{};
   installed.Link("/bin/sh", "my venv/bin/python");
   settings_.xla_cpu =
       installed.WriteProgram("xla-cpu-compile", LauncherWith(installed / "my venv"));
@@ -128,7 +128,7 @@ TEST_F(ToolchainTest, StampChangesWithTheJaxOfTheLaunchersPython) {
 }
 
 TEST_F(ToolchainTest, StampIsOfThePythonThatTheEnvironmentNames) {
-  const CompilerDirectory installed;
+  const CompilerDirectory installed{};
   for (const char* name : {"default", "named"}) {
     installed.Link("/bin/sh", absl::StrCat(name, "/bin/python"));
     installed.WriteMetadata(name, "jaxlib", "0.4.30");
@@ -146,7 +146,7 @@ TEST_F(ToolchainTest, StampIsOfThePythonThatTheEnvironmentNames) {
 }
 
 TEST_F(ToolchainTest, ALauncherOfAnotherKindHasNoStamp) {
-  const CompilerDirectory installed;
+  const CompilerDirectory installed{};
   installed.WriteMetadata("venv", "jaxlib", "0.4.30");
   settings_.xla_cpu = installed.WriteProgram(
       "xla-cpu-compile",
@@ -172,7 +172,7 @@ TEST_F(ToolchainTest, WhatFilesDoNotTellIsAskedEachTime) {
 }
 
 TEST_F(ToolchainTest, UpgradeUnderARunningWorkerIsNoticed) {
-  const CompilerDirectory installed;
+  const CompilerDirectory installed{};
   const std::string journal = directory_ / "asked";
   const auto install = [&](const std::string& version) {
     fs::remove_all(installed / "venv");

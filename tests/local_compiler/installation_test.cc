@@ -23,7 +23,7 @@ class InstallationTest : public ::testing::Test {
     directory_.InstallNeuronxCc(environment, to);
   }
 
-  const CompilerDirectory directory_;
+  const CompilerDirectory directory_{};
 };
 
 TEST_F(InstallationTest, TheEnvironmentsPackageSaysTheVersion) {

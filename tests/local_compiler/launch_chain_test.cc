@@ -22,7 +22,7 @@ class LaunchChainTest : public ::testing::Test {
     return FollowLaunch(Wrapper("wrapper", text)).script;
   }
 
-  const CompilerDirectory directory_;
+  const CompilerDirectory directory_{};
   const std::string real_ = directory_.InstallNeuronxCc("venv", "2.27.1.0");
   const std::string python_ = directory_ / "venv/bin/python3";
 };
