@@ -21,7 +21,7 @@ absl::Status FetchOnce(Daemon& daemon, const DownloadRequest& request, uint64_t 
   RETURN_IF_ERROR(Download(
       daemon, request, [&](const grpc::ByteBuffer& piece) { return file->Append(piece); },
       should_stop));
-  const absl::Status committed = file->Commit();
+  absl::Status committed = file->Commit();
   damaged = absl::IsDataLoss(committed);
   return committed;
 }

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,7 +18,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   std::string message(status.message().substr(0, kMaxMessageBytes));
   if (message.size() < status.message().size()) absl::StrAppend(&message, "...");
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::move(message));
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message);
 }
 
 absl::Status FromGrpc(const grpc::Status& status, absl::string_view doing) {

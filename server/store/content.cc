@@ -134,7 +134,7 @@ ContentWriter::~ContentWriter() = default;
 
 absl::Status ContentWriter::Write(absl::string_view bytes) {
   if (state_->failed) return absl::FailedPreconditionError("storing: an earlier write failed");
-  const absl::Status status = state_->Append(bytes);
+  absl::Status status = state_->Append(bytes);
   state_->failed = !status.ok();
   return status;
 }
