@@ -21,7 +21,7 @@ import zstandard
 from neffcache_key.key import fingerprint, key
 from neffcache_key.wire import BYTES, VARINT, write_field
 from synthetic import Style, Synthesis
-from test_kernels import call, module
+from test_kernel_configs import call, module
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 ORDERS = {"canonical": False, "exact": True}
