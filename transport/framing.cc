@@ -35,7 +35,7 @@ grpc::ByteBuffer FramePiece(absl::string_view bytes, std::shared_ptr<const void>
 
 absl::Status ReadPiece(const grpc::ByteBuffer& message,
                        absl::FunctionRef<absl::Status(absl::string_view)> sink) {
-  const absl::Status malformed =
+  absl::Status malformed =
       absl::InvalidArgumentError("a piece is not one bytes field of the stated length");
   // Copies references, not bytes.
   std::vector<grpc::Slice> slices;
