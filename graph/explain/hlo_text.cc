@@ -78,7 +78,7 @@ std::string HloText::SetEntry(HloMessage type, absl::string_view entry) {
     if (name == "kind") kind = text;
   }
   encoder_.Release(fields);
-  const std::string from = absl::StrCat("parameter ", parameter, " {", index, "}");
+  std::string from = absl::StrCat("parameter ", parameter, " {", index, "}");
   if (type != HloMessage::kAliasEntry) return from;
   return absl::StrCat("output {", output, "} is ", from, " (", kind, ")");
 }

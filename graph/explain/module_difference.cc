@@ -296,6 +296,7 @@ void CompareWrittenOrder(const NumberedModule& before, const NumberedModule& aft
       const uint32_t was = before.PositionOf(b_computation, k);
       const uint32_t is = after.PositionOf(a_computation, k);
       if (was == is) continue;
+      finding = Finding();
       finding.kind = Difference::Kind::kOrder;
       finding.subject = absl::StrCat("order of ", NameForPeople(a_computation));
       finding.change =
