@@ -171,16 +171,9 @@ bool ComputationWriter::WriteMasked(MessageEncoder::Fields literal, Encoding* ou
   MessageEncoder::Fields fields;
   if (!encoder_.ReadMerged(schema, literal, &fields)) return false;
   out->PutHeader(kLiteral, Kind::kMessage);
-  for (size_t i = fields.begin; i < fields.end;) {
-    const size_t next = encoder_.GroupEnd(i, fields.end);
-    if (encoder_.At(i).number == kShape && !encoder_.EncodeGroup(schema, {i, next}, out)) {
-      return false;
-    }
-    i = next;
-  }
+  const bool written = encoder_.EncodeOnly(schema, fields, kShape, out);
   encoder_.Release(fields);
-  out->PutVarint(0);
-  return true;
+  return written;
 }
 
 bool ComputationWriter::WriteReferences(const ComputationRecord& computation,

@@ -151,6 +151,17 @@ bool MessageEncoder::EncodeFields(const MessageSchema& schema, Fields fields, En
   return true;
 }
 
+bool MessageEncoder::EncodeOnly(const MessageSchema& schema, Fields fields, uint32_t number,
+                                Encoding* out) {
+  for (size_t i = fields.begin; i < fields.end;) {
+    const size_t next = GroupEnd(i, fields.end);
+    if (stack_[i].number == number && !EncodeGroup(schema, {i, next}, out)) return false;
+    i = next;
+  }
+  out->PutVarint(0);
+  return true;
+}
+
 bool MessageEncoder::FailUnknown(const MessageSchema& schema, uint32_t number) {
   return Fail(absl::StrCat(schema.name, " field ", number,
                            schema.Find(number) == nullptr

@@ -77,6 +77,9 @@ class MessageEncoder {
   // Writes all fields that were read, and the end mark.
   bool EncodeFields(const MessageSchema& schema, Fields fields, Encoding* out);
 
+  // Writes the field of this number alone, if it is there, and the end mark.
+  bool EncodeOnly(const MessageSchema& schema, Fields fields, uint32_t number, Encoding* out);
+
   // A string of the module: itself, or its length and digest when it is long. The digest is
   // remembered by address, so `bytes` must live as long as this encoder.
   void EncodeString(absl::string_view bytes, Encoding* out);

@@ -77,16 +77,9 @@ class PartsWriter {
     const MessageSchema& schema = SchemaOf(type);
     MessageEncoder::Fields fields;
     if (!encoder_.Read(schema, bytes, &fields)) return false;
-    for (size_t i = fields.begin; i < fields.end;) {
-      const size_t next = encoder_.GroupEnd(i, fields.end);
-      if (encoder_.At(i).number == number && !encoder_.EncodeGroup(schema, {i, next}, out)) {
-        return false;
-      }
-      i = next;
-    }
+    const bool written = encoder_.EncodeOnly(schema, fields, number, out);
     encoder_.Release(fields);
-    out->PutVarint(0);
-    return true;
+    return written;
   }
 
   bool WriteModuleFields(Encoding* signature, Encoding* attributes) {

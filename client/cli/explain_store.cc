@@ -180,19 +180,10 @@ absl::Status ExplainGraph(const std::string& path, const ExplainStoreOptions& op
                           Session& session) {
   ASSIGN_OR_RETURN(const FileContents graph, FileContents::Load(path));
   ToolchainChoice choice(session, options.toolchain, AskDaemon::kYes);
-  ASSIGN_OR_RETURN(const Toolchain toolchain, choice.Get());
-  CompileSpec spec;
-  spec.graph_path = path;
-  spec.flags = session.flags;
-  spec.toolchain_name = toolchain.name;
-  spec.toolchain_version = toolchain.version;
-  spec.exact_order = options.exact;
-  ASSIGN_OR_RETURN(const IdentifiedSpec identified, IdentifySpec(spec));
+  ASSIGN_OR_RETURN(const IdentifiedSpec identified,
+                   IdentifyGraphArgument(session, choice, path, options.exact));
   session.console().document()["graph"] = path;
-  if (!identified.uncacheable_reason.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path, " is never cached: ", identified.uncacheable_reason));
-  }
+  RETURN_IF_ERROR(CheckCacheable(identified));
   ASSIGN_OR_RETURN(Daemon * daemon, session.daemon());
   return Comparison(options, session, *daemon).Run(identified, graph);
 }

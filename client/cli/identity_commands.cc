@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/target.h"
 #include "client/cli/toolchain_choice.h"
 #include "client/identified_spec.h"
 #include "graph/parts.h"
@@ -59,22 +60,15 @@ void AddParts(const std::string& path, Json& document) {
 void RunKey(const KeyOptions& options, Session& session) {
   Console& console = session.console();
   ToolchainChoice choice(session, options.toolchain, AskDaemon::kNo);
-  const absl::StatusOr<Toolchain> toolchain = choice.Get();
-  if (!toolchain.ok()) return console.Report(toolchain.status());
-  CompileSpec spec;
-  spec.graph_path = options.graph;
-  spec.flags = session.flags;
-  spec.toolchain_name = toolchain->name;
-  spec.toolchain_version = toolchain->version;
-  spec.exact_order = options.exact;
-  const absl::StatusOr<IdentifiedSpec> identified = IdentifySpec(spec);
+  const absl::StatusOr<IdentifiedSpec> identified =
+      IdentifyGraphArgument(session, choice, options.graph, options.exact);
   if (!identified.ok()) return console.Report(identified.status());
 
   console.Print(identified->key.Hex());
   Json& document = console.document();
   document["key"] = identified->key.Hex();
   document["graph"] = options.graph;
-  document["toolchain"] = ToJson(*toolchain);
+  document["toolchain"] = ToJson(identified->material.toolchain);
   document["options"] = identified->material.options;
   document.update(ToJson(identified->graph));
   document["tag"] = identified->graph.fingerprint.tag;

@@ -7,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/admin.h"
-#include "client/identified_spec.h"
 #include "io/file.h"
 #include "io/status_macros.h"
 
@@ -27,6 +26,24 @@ absl::StatusOr<Key> ResolveKeyArgument(Session& session, const std::string& argu
   return AdminClient(*daemon).ResolveKey(absl::AsciiStrToLower(argument));
 }
 
+absl::StatusOr<IdentifiedSpec> IdentifyGraphArgument(Session& session, ToolchainChoice& toolchain,
+                                                     const std::string& path, bool exact_order) {
+  ASSIGN_OR_RETURN(const Toolchain chosen, toolchain.Get());
+  CompileSpec spec;
+  spec.graph_path = path;
+  spec.flags = session.flags;
+  spec.toolchain_name = chosen.name;
+  spec.toolchain_version = chosen.version;
+  spec.exact_order = exact_order;
+  return IdentifySpec(spec);
+}
+
+absl::Status CheckCacheable(const IdentifiedSpec& identified) {
+  if (identified.uncacheable_reason.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      identified.spec.graph_path, " is never cached: ", identified.uncacheable_reason));
+}
+
 absl::StatusOr<Target> TargetResolver::Resolve(const std::string& argument) {
   Target target;
   target.argument = argument;
@@ -37,17 +54,9 @@ absl::StatusOr<Target> TargetResolver::Resolve(const std::string& argument) {
   // What is neither ends here too: the error of opening it says so best.
   target.is_graph = true;
   RETURN_IF_ERROR(OpenForRead(argument).status());
-  ASSIGN_OR_RETURN(const Toolchain toolchain, toolchain_.Get());
-  CompileSpec spec;
-  spec.graph_path = argument;
-  spec.flags = session_.flags;
-  spec.toolchain_name = toolchain.name;
-  spec.toolchain_version = toolchain.version;
-  ASSIGN_OR_RETURN(const IdentifiedSpec identified, IdentifySpec(spec));
-  if (!identified.uncacheable_reason.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(argument, " is never cached: ", identified.uncacheable_reason));
-  }
+  ASSIGN_OR_RETURN(const IdentifiedSpec identified,
+                   IdentifyGraphArgument(session_, toolchain_, argument, /*exact_order=*/false));
+  RETURN_IF_ERROR(CheckCacheable(identified));
   target.key = identified.key;
   return target;
 }

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/session.h"
 #include "client/cli/toolchain_choice.h"
+#include "client/identified_spec.h"
 #include "graph/key.h"
 
 namespace neffcache::cli {
@@ -30,6 +31,12 @@ class TargetResolver {
   Session& session_;
   ToolchainChoice& toolchain_;
 };
+
+// The identity of a GRAPH argument with the flags behind "--", cacheable or not.
+absl::StatusOr<IdentifiedSpec> IdentifyGraphArgument(Session& session, ToolchainChoice& toolchain,
+                                                     const std::string& path, bool exact_order);
+// FAILED_PRECONDITION, naming the graph and why, for one that is never cached.
+absl::Status CheckCacheable(const IdentifiedSpec& identified);
 
 // True for 8 to 64 hex digits.
 bool LooksLikeKey(absl::string_view argument);

@@ -69,6 +69,15 @@ class WorkerTest : public ::testing::Test {
     const std::string journal = ReadFile(directory_ / "journal");
     return static_cast<int>(std::count(journal.begin(), journal.end(), '\n'));
   }
+  // Of a compile that runs until directory_ / "go" is there: its lease's token.
+  uint64_t StartCompileThatWaits() {
+    Mode(absl::StrCat("wait-file:", directory_ / "go"));
+    Start();
+    daemon_.AwaitHello(1);
+    const uint64_t token = daemon_.Grant("a graph");
+    AwaitCompiles(1);
+    return token;
+  }
   void AwaitCompiles(int count) {
     while (Compiles() < count) std::this_thread::yield();
   }
@@ -204,11 +213,7 @@ TEST_F(WorkerTest, BrokenStreamKillsItsCompilesAndTheWorkerComesBack) {
 }
 
 TEST_F(WorkerTest, LeavingFinishesWhatRuns) {
-  Mode(absl::StrCat("wait-file:", directory_ / "go"));
-  Start();
-  daemon_.AwaitHello(1);
-  const uint64_t token = daemon_.Grant("a graph");
-  AwaitCompiles(1);
+  const uint64_t token = StartCompileThatWaits();
   worker_->Leave();
   EXPECT_TRUE(daemon_.AwaitLeaving());
   EXPECT_EQ(daemon_.reports(), 0);
@@ -219,11 +224,7 @@ TEST_F(WorkerTest, LeavingFinishesWhatRuns) {
 }
 
 TEST_F(WorkerTest, DrainedWorkerFinishesWhatRunsAndWorksForTheNextDaemonOnThePort) {
-  Mode(absl::StrCat("wait-file:", directory_ / "go"));
-  Start();
-  daemon_.AwaitHello(1);
-  const uint64_t token = daemon_.Grant("a graph");
-  AwaitCompiles(1);
+  const uint64_t token = StartCompileThatWaits();
   daemon_.RefuseHellos(grpc::Status(grpc::UNAVAILABLE, "the daemon is stopping"));
   daemon_.Drain();
   EXPECT_TRUE(daemon_.AwaitLeaving());
@@ -241,11 +242,7 @@ TEST_F(WorkerTest, DrainedWorkerFinishesWhatRunsAndWorksForTheNextDaemonOnThePor
 }
 
 TEST_F(WorkerTest, DrainedWorkerThatIsToldToLeaveLeaves) {
-  Mode(absl::StrCat("wait-file:", directory_ / "go"));
-  Start();
-  daemon_.AwaitHello(1);
-  const uint64_t token = daemon_.Grant("a graph");
-  AwaitCompiles(1);
+  const uint64_t token = StartCompileThatWaits();
   daemon_.Drain();
   EXPECT_TRUE(daemon_.AwaitLeaving());
   worker_->Leave();

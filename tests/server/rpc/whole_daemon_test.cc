@@ -71,6 +71,30 @@ class WholeDaemonTest : public ServerTest {
     return false;
   }
 
+  // Whoever asks first is asked for the graph.
+  Client AskFirst(const std::string& graph) {
+    Client client = Ask(graph);
+    EXPECT_TRUE(client.Next());
+    EXPECT_TRUE(client.event.has_need_graph());
+    return client;
+  }
+  // A second client that waits for the same compile.
+  Client AskToo(const std::string& graph) {
+    Client client = Ask(graph);
+    EXPECT_TRUE(AwaitWaiters(graph, 2));
+    return client;
+  }
+  // The client is asked for the graph in place of another, and the compile queued with what it
+  // sends.
+  static void ExpectToBeAskedNext(Client& client, const std::string& graph) {
+    while (client.Next() && !client.event.has_need_graph()) {
+    }
+    ASSERT_TRUE(client.event.has_need_graph());
+    Upload(client, graph);
+    ASSERT_TRUE(client.Next());
+    EXPECT_TRUE(client.event.has_queued());
+  }
+
   struct Worker {
     std::unique_ptr<grpc::ClientContext> context;
     std::unique_ptr<WorkStream> stream;
@@ -161,11 +185,8 @@ class WholeDaemonTest : public ServerTest {
 
 TEST_F(WholeDaemonTest, AGraphGoesInIsCompiledOnceAndEveryClientGetsIt) {
   const std::string graph = "a graph of no known form";
-  Client first = Ask(graph);
-  ASSERT_TRUE(first.Next());
-  ASSERT_TRUE(first.event.has_need_graph());
-  Client second = Ask(graph);
-  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  Client first = AskFirst(graph);
+  Client second = AskToo(graph);
   Upload(first, graph);
   ASSERT_TRUE(first.Next());
   EXPECT_TRUE(first.event.has_queued());
@@ -210,18 +231,10 @@ TEST_F(WholeDaemonTest, ALostWorkersCompileIsTakenOverAndItsLateResultRefused) {
 
 TEST_F(WholeDaemonTest, AnUploadThatBreaksOffIsAskedOfTheNextClient) {
   const std::string graph = "a graph";
-  Client first = Ask(graph);
-  ASSERT_TRUE(first.Next());
-  ASSERT_TRUE(first.event.has_need_graph());
-  Client second = Ask(graph);
-  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  Client first = AskFirst(graph);
+  Client second = AskToo(graph);
   first.context->TryCancel();
-  while (second.Next() && !second.event.has_need_graph()) {
-  }
-  ASSERT_TRUE(second.event.has_need_graph());
-  Upload(second, graph);
-  ASSERT_TRUE(second.Next());
-  EXPECT_TRUE(second.event.has_queued());
+  ExpectToBeAskedNext(second, graph);
 }
 
 TEST_F(WholeDaemonTest, AClientThatDripsItsGraphDoesNotKeepTheKeyFromTheNext) {
@@ -229,11 +242,8 @@ TEST_F(WholeDaemonTest, AClientThatDripsItsGraphDoesNotKeepTheKeyFromTheNext) {
   limits.dead_after = absl::Milliseconds(500);
   ServeWith(*live_, limits);
   const std::string graph = "a graph";
-  Client first = Ask(graph);
-  ASSERT_TRUE(first.Next());
-  ASSERT_TRUE(first.event.has_need_graph());
-  Client second = Ask(graph);
-  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  Client first = AskFirst(graph);
+  Client second = AskToo(graph);
   absl::Notification given_up;
   std::jthread dripping([&] {
     v1::CompileRequest nothing;
@@ -243,12 +253,7 @@ TEST_F(WholeDaemonTest, AClientThatDripsItsGraphDoesNotKeepTheKeyFromTheNext) {
     }
     given_up.Notify();
   });
-  while (second.Next() && !second.event.has_need_graph()) {
-  }
-  ASSERT_TRUE(second.event.has_need_graph());
-  Upload(second, graph);
-  ASSERT_TRUE(second.Next());
-  EXPECT_TRUE(second.event.has_queued());
+  ExpectToBeAskedNext(second, graph);
   given_up.WaitForNotification();
   EXPECT_EQ(first.ToTheEnd().error_code(), grpc::DEADLINE_EXCEEDED);
 }
@@ -262,11 +267,8 @@ TEST_F(WholeDaemonTest, AGraphWithAnotherFingerprintIsRefused) {
 
 TEST_F(WholeDaemonTest, WhoeverWaitsGetsWhatSomebodyPublishes) {
   const std::string graph = "a graph";
-  Client first = Ask(graph);
-  ASSERT_TRUE(first.Next());
-  ASSERT_TRUE(first.event.has_need_graph());
-  Client second = Ask(graph);
-  ASSERT_TRUE(AwaitWaiters(graph, 2));
+  Client first = AskFirst(graph);
+  Client second = AskToo(graph);
   Upload(first, graph);
   ASSERT_TRUE(first.Next());
   ASSERT_TRUE(first.event.has_queued());  // And stays so: there is no worker.

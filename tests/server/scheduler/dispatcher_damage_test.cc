@@ -23,6 +23,16 @@ class DispatcherDamageTest : public DispatcherTest {
     client.Await<ReadyEvent>();
     Disconnect(worker);
   }
+  // "graph" and "another graph" are queued, and nobody waits for them.
+  void QueueTwoAndClose() {
+    RecordingClient one;
+    RecordingClient other;
+    BeginWithGraph(one, "graph");
+    BeginWithGraph(other, "another graph");
+    one.call.reset();
+    other.call.reset();
+    Close();
+  }
   std::string GraphPath(const std::string& graph) const {
     const std::string hex = Sha256Of(graph).Hex();
     return absl::StrCat(directory_, "/artifacts/", hex.substr(0, 2), "/", hex, ".zst");
@@ -121,13 +131,7 @@ TEST_F(DispatcherDamageTest, WhatIsQuarantinedWithoutAKeptGraphWaitsUntilSomebod
 }
 
 TEST_F(DispatcherDamageTest, QueuedCompileThatCannotBeReadIsDroppedAndTheOthersGoOn) {
-  RecordingClient spoilt;
-  RecordingClient whole;
-  BeginWithGraph(spoilt, "graph");
-  BeginWithGraph(whole, "another graph");
-  spoilt.call.reset();
-  whole.call.reset();
-  Close();
+  QueueTwoAndClose();
   SpoilRow(Column::kQueue, OrderFor("graph").key);
   Open();
   EXPECT_THAT(*store_->LoadQueue(), SizeIs(1));
@@ -170,13 +174,7 @@ TEST_F(DispatcherDamageTest, GraphWithoutItsFileIsAskedForAgain) {
 }
 
 TEST_F(DispatcherDamageTest, QueuedCompileOfADamagedGraphIsDroppedAfterTheStart) {
-  RecordingClient spoilt;
-  RecordingClient whole;
-  BeginWithGraph(spoilt, "graph");
-  BeginWithGraph(whole, "another graph");
-  spoilt.call.reset();
-  whole.call.reset();
-  Close();
+  QueueTwoAndClose();
   SpoilGraph("graph");
   absl::Mutex mutex;
   std::string logged;
