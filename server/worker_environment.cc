@@ -16,11 +16,8 @@
 #include "local_compiler/usable_memory.h"
 
 namespace neffcache {
-namespace {
 
 namespace fs = std::filesystem;
-
-}  // namespace
 
 std::vector<std::string> DefaultToolchains(absl::string_view path,
                                            const std::string& program_directory) {

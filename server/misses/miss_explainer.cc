@@ -17,7 +17,6 @@ namespace {
 
 constexpr int kLowPriority = 10;
 constexpr size_t kKnownParts = 64;
-constexpr size_t kReadSize = size_t{1} << 20;
 
 // The bytes of a kept graph.
 absl::StatusOr<std::string> ReadGraph(const Store& store, const GraphRecord& graph) {
@@ -30,11 +29,8 @@ absl::StatusOr<std::string> ReadGraph(const Store& store, const GraphRecord& gra
     bytes.append(piece.data(), piece.size());
     return absl::OkStatus();
   };
-  std::vector<char> piece(kReadSize);
-  for (uint64_t offset = 0; offset < reader.stored_size(); offset += piece.size()) {
-    ASSIGN_OR_RETURN(const size_t size, reader.ReadAt(offset, piece));
-    RETURN_IF_ERROR(decompressor.Write({piece.data(), size}, append));
-  }
+  RETURN_IF_ERROR(reader.ForEachPiece(
+      [&](absl::string_view piece) { return decompressor.Write(piece, append); }));
   RETURN_IF_ERROR(decompressor.Finish());
   return bytes;
 }
@@ -149,7 +145,7 @@ std::string MissExplainer::DescribeGraphs(const NearEntry& nearest, const Queued
   const absl::optional<std::string> compared = CompareGraphs(nearest.entry.graph, compile.graph);
   if (compared.has_value()) return *compared;
   if (!nearest.parts.has_value() || !parts.has_value()) return "another graph";
-  return DescribePartDifference(*nearest.parts, LargestParts(*parts, kMaxPartComputations));
+  return DescribePartDifference(*nearest.parts, *parts);
 }
 
 bool MissExplainer::Comparable(const GraphRecord& graph) const {
@@ -169,7 +165,7 @@ absl::optional<std::string> MissExplainer::CompareGraphs(const GraphRecord& befo
   if (!explanation.ok()) return absl::nullopt;
   std::string text = explanation->Summary();
   if (explanation->only_scalar_constants) {
-    absl::StrAppend(&text, "; only scalar constants differ: is a rank baked in?");
+    absl::StrAppend(&text, ": is a rank baked in?");  // Summary() ends with what differs.
   }
   return text;
 }

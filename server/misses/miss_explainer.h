@@ -27,7 +27,7 @@ struct MissExplainerOptions {
   std::function<absl::Time()> clock = absl::Now;
   // Pending work, some kilobytes each; more is not done.
   size_t max_pending = 4000;
-  // While more misses than this wait, graphs are not compared, only their parts.
+  // While more tasks than this wait, graphs are not compared, only their parts.
   size_t compare_while_pending = 32;
   // Larger graphs have no parts...
   uint64_t parts_limit_bytes = uint64_t{256} << 20;

@@ -30,6 +30,9 @@ struct QueueRank {
 //
 //   kLookingUp ──▶ kNeedsGraph ──▶ kQueued ⇄ kRunning ──▶ kCommitting ──▶ (gone)
 //        └──────────────────────────▲ ▲─ kBackingOff ◀─┴───────┴──▶ kEnding ──▶ (gone)
+//
+// A queued graph that turns out damaged leads back to kNeedsGraph; an artifact that somebody else
+// publishes ends the compile from any state in which nothing is being stored or looked up.
 struct Compile {
   enum class State {
     kLookingUp,   // Somebody looks into the store.
@@ -77,6 +80,9 @@ struct Compile {
   absl::optional<Lease> lease;  // In kRunning and kCommitting.
   uint64_t memory_bytes = 0;    // From heartbeats.
   std::string last_log_line;
+
+  // For a worker, now or after a back-off.
+  bool waits() const { return state == State::kQueued || state == State::kBackingOff; }
 };
 
 // The urgency of a compile: trainers' before precompiles, those before rebuilds, and within each

@@ -30,10 +30,6 @@ SchedulerOptions OptionsFor(const DispatcherOptions& options) {
   return scheduler;
 }
 
-bool Waits(const Compile& compile) {
-  return compile.state == State::kQueued || compile.state == State::kBackingOff;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompileDispatcher>> CompileDispatcher::Open(
@@ -58,7 +54,6 @@ LiveDispatcher::~LiveDispatcher() {
     timer_wakes_.Signal();
   }
   if (timer_.joinable()) timer_.join();
-  if (graph_checker_.joinable()) graph_checker_.join();
 }
 
 absl::Status LiveDispatcher::Start() {
@@ -199,7 +194,7 @@ absl::optional<GaveUp> LiveDispatcher::CarryOut(Delivery& delivery, const Key* m
       if (compile == nullptr) continue;
       if (queued->attempts > 0) NoteAttempt(*compile);
       // It may run already: then the grant tells.
-      if (Waits(*compile)) TellStatus(*compile, delivery);
+      if (compile->waits()) TellStatus(*compile, delivery);
     } else if (const auto* granted = std::get_if<Granted>(&decision)) {
       CarryOutGrant(*granted, delivery);
     } else if (const auto* revoked = std::get_if<Revoked>(&decision)) {
@@ -263,7 +258,7 @@ void LiveDispatcher::TellCaller(CallerId caller, const Compile& compile,
   waiting.told = Now();
   waiting.told_position = status.position;
   waiting.told_reason = status.reason;
-  if (Waits(compile)) {
+  if (compile.waits()) {
     QueuedEvent event;
     event.position = status.position;
     event.expected_wait = status.expected_wait;
@@ -308,8 +303,8 @@ void LiveDispatcher::Sweep(Delivery& delivery) {
       const auto call = calls_.find(caller);
       if (call == calls_.end()) continue;
       const Waiting& waiting = call->second;
-      const bool moved = Waits(compile) && (waiting.told_position != status.position ||
-                                            waiting.told_reason != status.reason);
+      const bool moved = compile.waits() && (waiting.told_position != status.position ||
+                                             waiting.told_reason != status.reason);
       if (moved || now - waiting.told >= kLongestSilence) {
         TellCaller(caller, compile, status, delivery);
       }

@@ -121,6 +121,8 @@ class LiveDispatcher final : public CompileDispatcher {
   bool AwaitsGraph(const Key& key) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Takes what was queued after its artifact was published out of the store's queue.
   void DropIfAnswered(const Key& key);
+  // Ends the key's compile for all who wait: its artifact is in the store.
+  void AnswerWaiting(const Entry& entry);
   void Leave(CallerId caller);
   // Compiles again what was found damaged, where the graph is kept, though nobody asks.
   void RequeueQuarantined();

@@ -167,12 +167,17 @@ void LiveDispatcher::LookUp(const CompileOrder& order) {
   delivery.Deliver();
   if (kept && options_.on_miss) options_.on_miss(queued, reason);
   // Published() leaves a compile alone that is being looked up: what came meanwhile is seen here.
-  if (const absl::StatusOr<Entry> entry = store_.Find(key); entry.ok()) Published(*entry);
+  const absl::StatusOr<Entry> entry = store_.Find(key);
+  if (entry.ok() && entry->ready() != nullptr) AnswerWaiting(*entry);
 }
 
 void LiveDispatcher::Published(const Entry& entry) {
   if (entry.ready() == nullptr) return;
   if (options_.on_entry) options_.on_entry(entry);
+  AnswerWaiting(entry);
+}
+
+void LiveDispatcher::AnswerWaiting(const Entry& entry) {
   Delivery delivery;
   {
     absl::MutexLock lock(&mutex_);
@@ -213,10 +218,7 @@ void LiveDispatcher::DropQueued(const Key& key, const absl::Status& why) {
   {
     absl::MutexLock lock(&mutex_);
     const Compile* compile = scheduler_.Find(key);
-    if (compile == nullptr ||
-        (compile->state != State::kQueued && compile->state != State::kBackingOff)) {
-      return;
-    }
+    if (compile == nullptr || !compile->waits()) return;
   }
   if (options_.log) {
     options_.log(absl::StrCat("compile ", key.Hex(), " left the queue: ", why.message()));

@@ -92,7 +92,7 @@ void Scheduler::Restore(const QueuedCompile& queued, absl::Time now) {
 void Scheduler::GraphLost(const Key& key, absl::Time now) {
   Compile* compile = FindMutable(key);
   if (compile == nullptr) return;
-  if (compile->state != State::kQueued && compile->state != State::kBackingOff) return;
+  if (!compile->waits()) return;
   if (compile->state == State::kQueued) queue_.Erase(*compile);
   SetWake(*compile, absl::InfiniteFuture());
   now = At(now);

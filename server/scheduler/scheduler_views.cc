@@ -82,7 +82,7 @@ CompileStatus Scheduler::Describe(const Compile& compile, absl::Time now) const 
   }
   status.expected = compile.expected.duration;
   status.attempt = compile.attempts.made + 1;
-  if (compile.state != State::kQueued && compile.state != State::kBackingOff) return status;
+  if (!compile.waits()) return status;
 
   const Toolchain& toolchain = compile.material.toolchain;
   const WorkerPool::Capacity capacity = workers_.CapacityFor(toolchain);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "io/file.h"
 #include "io/status_macros.h"
+#include "server/store/near_index.h"
 #include "server/store/row_codec.h"
 #include "server/store/row_keys.h"
 
@@ -61,6 +62,9 @@ absl::Status CompileQueue::Dequeue(const Key& key) {
   const auto turn = keys_.Take(key);
   Batch batch = database_.NewBatch();
   batch.Delete(Column::kQueue, key.bytes());
+  // Why it was to be compiled goes with a compile that leaves nothing.
+  const auto entry = database_.Get(Column::kEntries, key.bytes());
+  if (entry.ok() && !entry->has_value()) NearIndex::Remove(database_, key, batch);
   return database_.Write(std::move(batch), Durability::kSynced);
 }
 

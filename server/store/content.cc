@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "io/status_macros.h"
@@ -172,6 +173,16 @@ absl::StatusOr<size_t> ContentReader::ReadAt(uint64_t offset, std::span<char> ou
   const size_t size = std::min<uint64_t>(out.size(), state_->size - offset);
   std::memcpy(out.data(), state_->memory.data() + offset, size);
   return size;
+}
+
+absl::Status ContentReader::ForEachPiece(
+    absl::FunctionRef<absl::Status(absl::string_view)> take) const {
+  std::vector<char> piece(size_t{1} << 20);
+  for (uint64_t offset = 0; offset < stored_size(); offset += piece.size()) {
+    ASSIGN_OR_RETURN(const size_t size, ReadAt(offset, piece));
+    RETURN_IF_ERROR(take({piece.data(), size}));
+  }
+  return absl::OkStatus();
 }
 
 absl::string_view ContentReader::in_memory() const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -76,6 +77,8 @@ class ContentReader {
   uint64_t stored_size() const;
   // Fills `out` from `offset`; fewer bytes only at the end.
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<char> out) const;
+  // Gives all of it to `take` in pieces of 1 MiB, until the end or the first error of either.
+  absl::Status ForEachPiece(absl::FunctionRef<absl::Status(absl::string_view)> take) const;
   // The whole content when it is kept in memory (inline artifacts); empty view otherwise.
   absl::string_view in_memory() const;
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "io/status_macros.h"
@@ -12,11 +11,7 @@
 #include "server/store/row_keys.h"
 
 namespace neffcache {
-namespace {
-
-constexpr size_t kReadSize = size_t{1} << 20;
-
-}  // namespace
+namespace {}  // namespace
 
 KeptGraphs::KeptGraphs(Database& database, ContentFiles& files)
     : database_(database), files_(files) {}
@@ -67,12 +62,10 @@ absl::Status KeptGraphs::Check(const GraphRecord& graph) const {
     hash.Update(bytes);
     return absl::OkStatus();
   };
-  std::vector<char> piece(kReadSize);
-  for (uint64_t offset = 0; offset < reader.stored_size(); offset += piece.size()) {
-    ASSIGN_OR_RETURN(const size_t size, reader.ReadAt(offset, piece));
-    const absl::Status unfolded = decompressor.Write({piece.data(), size}, digest);
-    if (!unfolded.ok()) return damaged(unfolded.message());
-  }
+  RETURN_IF_ERROR(reader.ForEachPiece([&](absl::string_view piece) {
+    const absl::Status unfolded = decompressor.Write(piece, digest);
+    return unfolded.ok() ? unfolded : damaged(unfolded.message());
+  }));
   if (const absl::Status ended = decompressor.Finish(); !ended.ok()) {
     return damaged(ended.message());
   }

@@ -2,7 +2,6 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "io/digest.h"
@@ -12,8 +11,6 @@
 namespace neffcache {
 namespace {
 
-constexpr size_t kReadSize = size_t{1} << 20;
-
 absl::Status Damaged(const Digest& digest) {
   return absl::DataLossError(
       absl::StrCat("taking up artifact ", digest.Hex(), ": its bytes do not have its digest"));
@@ -21,11 +18,10 @@ absl::Status Damaged(const Digest& digest) {
 
 absl::Status CheckDigest(const ContentReader& reader, const Digest& digest) {
   Sha256 hash;
-  std::vector<char> piece(kReadSize);
-  for (uint64_t offset = 0; offset < reader.stored_size(); offset += piece.size()) {
-    ASSIGN_OR_RETURN(const size_t size, reader.ReadAt(offset, piece));
-    hash.Update({piece.data(), size});
-  }
+  RETURN_IF_ERROR(reader.ForEachPiece([&hash](absl::string_view piece) {
+    hash.Update(piece);
+    return absl::OkStatus();
+  }));
   return hash.Finish() == digest ? absl::OkStatus() : Damaged(digest);
 }
 

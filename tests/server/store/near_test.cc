@@ -158,6 +158,11 @@ TEST_F(NearTest, WhyIsKeptForWhatIsQueuedOrHasAnEntryAlone) {
   ASSERT_THAT(store_->RecordMiss(failing.key, miss), IsOk());
   ASSERT_THAT(store_->CommitFailed(FailedEntry(3, absl::InfinitePast()), absl::nullopt), IsOk());
   EXPECT_THAT(store_->FindMiss(failing.key), HasCode(absl::StatusCode::kNotFound));
+  const QueuedCompile dropped = QueuedFor(4, "graph");
+  ASSERT_THAT(store_->Enqueue(dropped, absl::nullopt), IsOk());
+  ASSERT_THAT(store_->RecordMiss(dropped.key, miss), IsOk());
+  ASSERT_THAT(store_->Dequeue(dropped.key), IsOk());
+  EXPECT_THAT(store_->FindMiss(dropped.key), HasCode(absl::StatusCode::kNotFound));
 }
 
 }  // namespace
