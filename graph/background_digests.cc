@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <system_error>
-#include <utility>
 
 #include "graph/wire.h"
 

@@ -18,7 +18,7 @@ namespace neffcache {
 // the owner works its way from the first one forwards. Whoever comes to one first hashes it, so
 // nothing is hashed twice and nobody waits but for the one in the middle.
 //
-// Digest() is for one thread. The strings must outlive this; the destructor waits until the one
+// DigestOf() is for one thread. The strings must outlive this; the destructor waits until the one
 // that is being hashed is done.
 class BackgroundDigests {
  public:

@@ -31,22 +31,21 @@ bool IsMarked(absl::string_view name) {
   return absl::StrContains(name, "shmap_body") || absl::StrContains(name, "xla.sdy.");
 }
 
-// A name without the running numbers at its end: "shmap_body_1.25" is "shmap_body".
-absl::string_view WithoutNumbers(absl::string_view name) {
+}  // namespace
+
+absl::string_view WithoutRunningNumber(absl::string_view name) {
   for (;;) {
     size_t end = name.size();
-    while (end > 0 && absl::ascii_isdigit(name[end - 1])) --end;
-    if (end == name.size() || end == 0 || (name[end - 1] != '.' && name[end - 1] != '_')) {
+    while (end > 0 && absl::ascii_isdigit(static_cast<unsigned char>(name[end - 1]))) --end;
+    if (end == name.size() || end < 2 || (name[end - 1] != '.' && name[end - 1] != '_')) {
       return name;
     }
     name = name.substr(0, end - 1);
   }
 }
 
-}  // namespace
-
 absl::string_view MarkedName(absl::string_view name) {
-  return IsMarked(name) ? WithoutNumbers(name) : absl::string_view();
+  return IsMarked(name) ? WithoutRunningNumber(name) : absl::string_view();
 }
 
 bool IsScalarConstant(const InstructionRecord& instruction) {
@@ -82,7 +81,7 @@ bool ComputationWriter::WriteComputation(const ComputationRecord& computation,
       case Treatment::kMarkedName:
         if (IsMarked(last.bytes)) {
           out->PutHeader(last.number, Kind::kString);
-          encoder_.EncodeString(WithoutNumbers(last.bytes), out);
+          encoder_.EncodeString(WithoutRunningNumber(last.bytes), out);
         }
         break;
       case Treatment::kNumber:
@@ -212,7 +211,6 @@ bool ComputationWriter::WriteReferences(const ComputationRecord& computation,
   controls_.clear();
   for (uint32_t control : to) controls_.push_back(position[control]);
   std::sort(controls_.begin(), controls_.end());
-  controls_.erase(std::unique(controls_.begin(), controls_.end()), controls_.end());
   out->PutVarint(controls_.size());
   for (uint32_t control : controls_) out->PutVarint(control);
   return true;

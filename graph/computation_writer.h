@@ -20,6 +20,9 @@ enum class References {
   kOwnFieldsOnly,   // Counts alone, while instructions have no position.
 };
 
+// A name without the running numbers at its end: "shmap_body_1.25" is "shmap_body".
+absl::string_view WithoutRunningNumber(absl::string_view name);
+
 // What a computation's name means to compilers, without the running numbers at its end; empty for
 // nearly all names.
 absl::string_view MarkedName(absl::string_view name);

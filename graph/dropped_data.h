@@ -16,7 +16,11 @@ class DroppedData {
     kMetadata = 'm',
   };
 
+  // Without `wanted` nothing is collected.
+  explicit DroppedData(bool wanted) : wanted_(wanted) {}
+
   void Note(Kind kind, absl::string_view bytes) {
+    if (!wanted_) return;
     text_.PutByte(static_cast<char>(kind));
     text_.PutBlob(bytes);
     text_.FlushInto(hash_);
@@ -27,6 +31,7 @@ class DroppedData {
   }
 
  private:
+  const bool wanted_;
   Encoding text_;
   Sha256 hash_;
 };

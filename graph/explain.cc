@@ -113,6 +113,11 @@ IdentifyOptions OptionsOfBoth(const Side& before, const Side& after) {
 }
 
 bool SameSkeleton(const Side& before, const Side& after) {
+  // Both are part of it, and spare it for most graphs.
+  if (before.identity.instructions != after.identity.instructions ||
+      before.identity.computations != after.identity.computations) {
+    return false;
+  }
   const auto skeleton = [](const Side& side) -> absl::StatusOr<Digest> {
     ASSIGN_OR_RETURN(HloIndex index, IndexModule(RecognizeGraph(side.graph.bytes).module));
     NativeKernels kernels(side.graph.options);

@@ -60,7 +60,7 @@ struct ExplainOptions {
 // for a bounded part, memory about 400 bytes an instruction, output bounded, whatever the bytes
 // are.
 //
-// Errors as IdentifyGraph's. What is no canonicalized HLO is compared as bytes.
+// Errors as IdentifyGraph's. Where both are no canonicalized HLO they are compared as bytes.
 absl::StatusOr<Explanation> ExplainGraphs(absl::string_view before, absl::string_view after,
                                           const ExplainOptions& options = {});
 

@@ -2,7 +2,6 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/explain.h"
 #include "graph/explain/printable.h"

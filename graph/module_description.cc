@@ -27,15 +27,15 @@ constexpr uint32_t kPayloads = 22;
 
 class Describer {
  public:
-  Describer(HloIndex& index, NativeKernels& kernels, Constants constants = Constants::kAll)
+  Describer(HloIndex& index, NativeKernels& kernels, Constants constants)
       : index_(index),
         payloads_{index.payloads, std::vector<bool>(index.payloads.size())},
         long_strings_(LongLiterals(index)),
         encoder_(&payloads_, &long_strings_),
+        dropped_(constants == Constants::kAll),
         writer_(index, numbering_, encoder_, kernels, dropped_, constants) {}
 
   absl::StatusOr<DescriptionDigests> Run(GraphOrder order, absl::string_view tag) {
-    if (!index_.opaque_reason.empty()) return absl::InvalidArgumentError(index_.opaque_reason);
     ASSIGN_OR_RETURN(schedule_, ReadSchedule(index_));
     if (order == GraphOrder::kCanonical) {
       RETURN_IF_ERROR(NumberCanonically(index_, schedule_, writer_, &numbering_));
@@ -144,6 +144,12 @@ class Describer {
   Sha256 hash_;
 };
 
+// Before a Describer begins to hash what nobody will ask for.
+absl::Status CheckTransparent(const HloIndex& index) {
+  return index.opaque_reason.empty() ? absl::OkStatus()
+                                     : absl::InvalidArgumentError(index.opaque_reason);
+}
+
 }  // namespace
 
 absl::string_view DescriptionTag(GraphOrder order) {
@@ -152,10 +158,12 @@ absl::string_view DescriptionTag(GraphOrder order) {
 
 absl::StatusOr<DescriptionDigests> DescribeModule(HloIndex& index, GraphOrder order,
                                                   NativeKernels& kernels) {
-  return Describer(index, kernels).Run(order, DescriptionTag(order));
+  RETURN_IF_ERROR(CheckTransparent(index));
+  return Describer(index, kernels, Constants::kAll).Run(order, DescriptionTag(order));
 }
 
 absl::StatusOr<Digest> DescribeSkeleton(HloIndex& index, NativeKernels& kernels) {
+  RETURN_IF_ERROR(CheckTransparent(index));
   ASSIGN_OR_RETURN(const DescriptionDigests digests,
                    Describer(index, kernels, Constants::kMaskScalars)
                        .Run(GraphOrder::kCanonical, "neffcache-skeleton-1"));

@@ -1,4 +1,5 @@
 #include "graph/parts.h"
+#include "graph/computation_writer.h"
 
 #include <algorithm>
 #include <memory>

@@ -260,8 +260,6 @@ class ComputationDiffer::Run {
     }
     std::sort(expected.begin(), expected.end());
     std::sort(found.begin(), found.end());
-    expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
-    found.erase(std::unique(found.begin(), found.end()), found.end());
     const auto add = [&](const std::vector<uint32_t>& have, const std::vector<uint32_t>& lack,
                          absl::string_view sign) {
       std::vector<uint32_t> only;

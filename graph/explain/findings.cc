@@ -1,6 +1,5 @@
 #include "graph/explain/findings.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>

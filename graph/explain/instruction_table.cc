@@ -5,7 +5,6 @@
 #include "absl/hash/hash.h"
 #include "graph/encoding.h"
 #include "graph/explain/module_fields.h"
-#include "graph/hlo_schema.h"
 #include "graph/wire.h"
 
 namespace neffcache {

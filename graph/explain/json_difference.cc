@@ -1,6 +1,5 @@
 #include "graph/explain/json_difference.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 

@@ -264,7 +264,7 @@ void MessageDiffer::AddTexts(HloMessage message, Fields before, Fields after,
   };
   std::string b = text(before_text_, before);
   std::string a = text(after_text_, after);
-  if (b == a) a = absl::StrCat("another that begins alike");
+  if (b == a) a = "another that begins alike";
   changes->Add(path, absl::StrCat(b, kBecomes, a));
 }
 

@@ -1,4 +1,5 @@
 #include "graph/explain/module_difference.h"
+#include "graph/computation_writer.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,7 +7,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "graph/explain/computation_difference.h"
 #include "graph/explain/module_fields.h"

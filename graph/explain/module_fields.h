@@ -12,7 +12,6 @@ namespace neffcache {
 
 // Of a module.
 inline constexpr uint32_t kComputationsField = 3;
-inline constexpr uint32_t kScheduleField = 7;
 inline constexpr uint32_t kStackFrameIndexField = 17;
 // Of a computation.
 inline constexpr uint32_t kInstructionsField = 2;

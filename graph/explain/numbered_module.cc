@@ -4,7 +4,6 @@
 
 #include "absl/status/status.h"
 #include "graph/encoding.h"
-#include "graph/wire.h"
 #include "io/status_macros.h"
 
 namespace neffcache {

@@ -34,10 +34,6 @@ class NumberedModule {
   MessageEncoder& encoder() { return encoder_; }
   ComputationWriter& writer() { return writer_; }
 
-  // The computation that has a position in the description.
-  const ComputationRecord& ComputationAt(uint32_t position) const {
-    return index_.computations[numbering_.computation_at[position]];
-  }
   const ComputationRecord& Entry() const { return index_.computations[index_.entry]; }
   // The instruction that has a position in its computation, and the reverse.
   const InstructionRecord& InstructionAt(const ComputationRecord& computation,
@@ -75,7 +71,7 @@ class NumberedModule {
   Schedule schedule_;
   NativeKernels kernels_;
   Numbering numbering_;
-  DroppedData dropped_;
+  DroppedData dropped_{/*wanted=*/false};
   ComputationWriter writer_;
 };
 

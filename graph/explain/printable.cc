@@ -53,15 +53,4 @@ std::string Printable(absl::string_view text, size_t limit) {
   return out;
 }
 
-absl::string_view WithoutRunningNumber(absl::string_view name) {
-  for (;;) {
-    size_t end = name.size();
-    while (end > 0 && absl::ascii_isdigit(static_cast<unsigned char>(name[end - 1]))) --end;
-    if (end == name.size() || end < 2 || (name[end - 1] != '.' && name[end - 1] != '_')) {
-      return name;
-    }
-    name = name.substr(0, end - 1);
-  }
-}
-
 }  // namespace neffcache

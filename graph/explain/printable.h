@@ -13,9 +13,6 @@ namespace neffcache {
 // bytes, of which the last are "…" when it was cut.
 std::string Printable(absl::string_view text, size_t limit);
 
-// "name" without the running numbers at its end: "add.12" and "add.7" are "add".
-absl::string_view WithoutRunningNumber(absl::string_view name);
-
 // What stands between before and after.
 inline constexpr absl::string_view kBecomes = " \u2192 ";
 
