@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,8 +23,7 @@ class CompileWait {
         spec_(spec),
         options_(options),
         deadline_(absl::Now() + options.timeout),
-        window_(daemon.options().reconnect_timeout,
-                static_cast<uint32_t>(std::hash<std::string>()(daemon.options().name))),
+        window_(daemon.NewReconnectWindow()),
         known_(acquaintance == Acquaintance::kDaemonWasThere) {}
 
   absl::StatusOr<CompileOutcome> Run() {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -113,6 +114,11 @@ Daemon::BulkConnection::~BulkConnection() {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Daemon::BulkConnection::Connect() {
   RETURN_IF_ERROR(daemon_.AwaitConnected(*channel_, absl::InfiniteFuture()));
   return channel_;
+}
+
+ReconnectWindow Daemon::NewReconnectWindow() const {
+  return ReconnectWindow(options_.reconnect_timeout,
+                         static_cast<uint32_t>(std::hash<std::string>()(options_.name)));
 }
 
 std::shared_ptr<grpc::ClientContext> Daemon::NewCall(absl::Duration limit) const {

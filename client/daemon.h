@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "client/reconnect_window.h"
 #include "client/stall_watchdog.h"
 #include "neffcache/client.h"
 #include "transport/channel.h"
@@ -59,6 +60,9 @@ class Daemon {
     Daemon& daemon_;
     std::shared_ptr<grpc::Channel> channel_;
   };
+
+  // For a wait that outlives the daemon's restarts.
+  ReconnectWindow NewReconnectWindow() const;
 
   // The context of a new call. It ends by itself after `limit`; streams have none and are watched.
   std::shared_ptr<grpc::ClientContext> NewCall(absl::Duration limit) const;

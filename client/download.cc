@@ -3,7 +3,6 @@
 #include <grpcpp/support/sync_stream.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -45,8 +44,7 @@ class Downloader {
         sink_(sink),
         should_stop_(should_stop),
         connection_(daemon),
-        window_(daemon.options().reconnect_timeout,
-                static_cast<uint32_t>(std::hash<std::string>()(daemon.options().name))),
+        window_(daemon.NewReconnectWindow()),
         known_(request.acquaintance == Acquaintance::kDaemonWasThere) {}
 
   absl::Status Run() {

@@ -20,8 +20,7 @@ bool Exists(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<GraphIdentity> IdentifyGraphFile(const std::string& path, GraphOrder order) {
-  ASSIGN_OR_RETURN(const FileContents contents, FileContents::Load(path));
+IdentifyOptions OptionsOfHost(GraphOrder order) {
   IdentifyOptions options;
   options.order = order;
   options.file_digest = [](absl::string_view file) -> absl::StatusOr<Digest> {
@@ -29,7 +28,12 @@ absl::StatusOr<GraphIdentity> IdentifyGraphFile(const std::string& path, GraphOr
                      ReadRegularFile(std::string(file), kMaxKernelFileBytes));
     return Sha256Of(content);
   };
-  absl::StatusOr<GraphIdentity> identity = IdentifyGraph(contents.bytes(), options);
+  return options;
+}
+
+absl::StatusOr<GraphIdentity> IdentifyGraphFile(const std::string& path, GraphOrder order) {
+  ASSIGN_OR_RETURN(const FileContents contents, FileContents::Load(path));
+  absl::StatusOr<GraphIdentity> identity = IdentifyGraph(contents.bytes(), OptionsOfHost(order));
   if (!identity.ok()) {
     return absl::Status(identity.status().code(),
                         absl::StrCat("reading graph ", path, ": ", identity.status().message()));

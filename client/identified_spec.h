@@ -21,6 +21,10 @@ struct IdentifiedSpec {
 // As the public Identify(): no daemon; errors name the graph's file.
 absl::StatusOr<IdentifiedSpec> IdentifySpec(const CompileSpec& spec);
 
+// What identifies a graph on this host: files that it names are read here. Whatever reads a graph
+// must use these, or graphs with kernels are not the same to all.
+IdentifyOptions OptionsOfHost(GraphOrder order);
+
 // Fingerprints a graph file, reading the files that it names. Errors name the file.
 absl::StatusOr<GraphIdentity> IdentifyGraphFile(const std::string& path, GraphOrder order);
 

@@ -1,7 +1,5 @@
 // explain: how one graph differs from another, without a daemon, or from what the daemon has.
 
-#include <unistd.h>
-
 #include <memory>
 #include <string>
 
@@ -10,6 +8,7 @@
 #include "client/cli/difference_output.h"
 #include "client/cli/explain_store.h"
 #include "client/cli/target.h"
+#include "client/identified_spec.h"
 #include "graph/explain.h"
 #include "io/file.h"
 #include "io/status_macros.h"
@@ -45,7 +44,8 @@ absl::Status ExplainTwo(const Options& options, Session& session) {
   ASSIGN_OR_RETURN(const FileContents after, FileContents::Load(options.other));
   ExplainOptions explain;
   explain.max_differences = options.store.limit;
-  if (options.store.exact) explain.identify.order = GraphOrder::kExact;
+  explain.identify =
+      OptionsOfHost(options.store.exact ? GraphOrder::kExact : GraphOrder::kCanonical);
   const absl::StatusOr<Explanation> explanation =
       ExplainGraphs(before.bytes(), after.bytes(), explain);
   if (!explanation.ok()) {
@@ -72,10 +72,7 @@ absl::Status Explain(const Options& options, Session& session) {
     return UsageError("explain takes two graphs, one graph or key, or --bundle");
   }
   if (!options.other.empty()) return ExplainTwo(options, session);
-  // As everywhere: an existing file is a graph, whatever its name.
-  if (access(options.graph.c_str(), F_OK) != 0 && LooksLikeKey(options.graph)) {
-    return ExplainKey(options.graph, session);
-  }
+  if (IsKeyArgument(options.graph)) return ExplainKey(options.graph, session);
   return ExplainGraph(options.graph, options.store, session);
 }
 

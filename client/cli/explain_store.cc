@@ -65,7 +65,8 @@ class Comparison {
       : options_(options), console_(session.console()), daemon_(daemon) {}
 
   absl::Status Run(const IdentifiedSpec& spec, const FileContents& graph) {
-    absl::StatusOr<GraphParts> parts = PartsOfGraph(graph.bytes());
+    absl::StatusOr<GraphParts> parts =
+        PartsOfGraph(graph.bytes(), OptionsOfHost(GraphOrder::kCanonical));
     v1::ExplainRequest request;
     *request.mutable_material() = ToProto(spec.material);
     request.set_graph_name(NameForDaemon(spec.graph.name));
@@ -132,7 +133,8 @@ class Comparison {
       if (ExitStatusOf(before.status()) == ExitStatus::kUnreachable) return before.status();
       ExplainOptions explain;
       explain.max_differences = options_.limit;
-      if (options_.exact) explain.identify.order = GraphOrder::kExact;
+      explain.identify =
+          OptionsOfHost(options_.exact ? GraphOrder::kExact : GraphOrder::kCanonical);
       absl::StatusOr<Explanation> explanation =
           before.ok() ? ExplainGraphs(*before, graph.bytes(), explain) : before.status();
       if (explanation.ok()) {

@@ -53,7 +53,8 @@ struct KeyOptions {
 void AddParts(const std::string& path, Json& document) {
   const absl::StatusOr<FileContents> contents = FileContents::Load(path);
   if (!contents.ok()) return;
-  const absl::StatusOr<GraphParts> parts = PartsOfGraph(contents->bytes());
+  const absl::StatusOr<GraphParts> parts =
+      PartsOfGraph(contents->bytes(), OptionsOfHost(GraphOrder::kCanonical));
   if (parts.ok()) document["parts"] = ToJson(*parts);
 }
 

@@ -18,6 +18,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/json.h"
 #include "client/cli/rank_baked_in.h"
+#include "client/cli/target.h"
 #include "client/cli/text.h"
 #include "client/cli/toolchain_choice.h"
 #include "client/toolchains_call.h"
@@ -106,13 +107,14 @@ class Precompile {
         graph.trouble = read[i].status();
         continue;
       }
-      if (!read[i]->uncacheable_reason.empty()) {
+      graph.trouble = CheckCacheable(*read[i]);
+      if (!graph.trouble.ok()) {
         graph.uncacheable = true;
-        graph.trouble = absl::FailedPreconditionError(
-            absl::StrCat(options_.graphs[i], " is never cached: ", read[i]->uncacheable_reason));
         continue;
       }
-      if (IsCutShort(read[i]->graph)) {
+      // The form says HLO and the bytes end too early: no compiler takes it, so nobody should wait
+      // for one or remember that it failed. What is only newer than we know is another matter.
+      if (read[i]->graph.cut_short) {
         graph.trouble = absl::InvalidArgumentError(absl::StrCat(
             options_.graphs[i], " is not a whole HLO module: ", read[i]->graph.raw_reason,
             "; write it again"));
@@ -132,10 +134,6 @@ class Precompile {
     }
     return specs;
   }
-
-  // The form says HLO and the bytes end too early: no compiler takes it, so nobody should wait for
-  // one or remember that it failed. What is only newer than we know is another matter.
-  static bool IsCutShort(const GraphIdentity& graph) { return graph.cut_short; }
 
   WaitOptions BatchOptions() const {
     WaitOptions options;

@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "client/identified_spec.h"
 #include "graph/parts.h"
 
 namespace neffcache::cli {
@@ -35,7 +36,8 @@ void AddGroup(const std::vector<Loaded>& loaded, RankSearch& search) {
     group.names.push_back(one.candidate->name);
     graphs.push_back(one.bytes);
   }
-  absl::StatusOr<RankBakedIn> baked_in = ExplainRankBakedIn(graphs);
+  absl::StatusOr<RankBakedIn> baked_in =
+      ExplainRankBakedIn(graphs, OptionsOfHost(GraphOrder::kCanonical));
   if (!baked_in.ok() || baked_in->constants.empty()) return;
   group.baked_in = *std::move(baked_in);
   search.groups.push_back(std::move(group));
@@ -61,7 +63,8 @@ RankSearch FindRanksBakedIn(const std::vector<RankCandidate>& candidates) {
       }
       ++search.read;
       bytes += graph->size();
-      const absl::StatusOr<GraphParts> parts = PartsOfGraph(*graph);
+      const absl::StatusOr<GraphParts> parts =
+          PartsOfGraph(*graph, OptionsOfHost(GraphOrder::kCanonical));
       if (parts.ok()) by_skeleton[parts->skeleton].push_back({candidate, *std::move(graph)});
     }
     for (const auto& [skeleton, loaded] : by_skeleton) AddGroup(loaded, search);

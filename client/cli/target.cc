@@ -18,6 +18,10 @@ bool LooksLikeKey(absl::string_view argument) {
                      [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); });
 }
 
+bool IsKeyArgument(const std::string& argument) {
+  return access(argument.c_str(), F_OK) != 0 && LooksLikeKey(argument);
+}
+
 absl::StatusOr<Key> ResolveKeyArgument(Session& session, const std::string& argument) {
   if (!LooksLikeKey(argument)) {
     return UsageError(absl::StrCat("\"", argument, "\" is not a key: 8 to 64 hex digits"));
@@ -47,7 +51,7 @@ absl::Status CheckCacheable(const IdentifiedSpec& identified) {
 absl::StatusOr<Target> TargetResolver::Resolve(const std::string& argument) {
   Target target;
   target.argument = argument;
-  if (access(argument.c_str(), F_OK) != 0 && LooksLikeKey(argument)) {
+  if (IsKeyArgument(argument)) {
     ASSIGN_OR_RETURN(target.key, ResolveKeyArgument(session_, argument));
     return target;
   }

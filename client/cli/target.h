@@ -41,6 +41,9 @@ absl::Status CheckCacheable(const IdentifiedSpec& identified);
 // True for 8 to 64 hex digits.
 bool LooksLikeKey(absl::string_view argument);
 
+// Of a GRAPH|KEY argument: an existing file is a graph, whatever its name.
+bool IsKeyArgument(const std::string& argument);
+
 // The key of a KEY argument; a usage error when it does not look like one.
 absl::StatusOr<Key> ResolveKeyArgument(Session& session, const std::string& argument);
 

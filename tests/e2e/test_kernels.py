@@ -52,6 +52,13 @@ def test_content_counts_and_not_the_path(tmp_path, fake_cluster, compiler, worke
     assert keys[0]["key"] == keys[1]["key"] != keys[2]["key"]
     assert [file["path"] for file in keys[0]["files"]] == [str(kernel)]
     assert keys[0]["files"][0]["digest"] == keys[1]["files"][0]["digest"]
+    assert keys[0]["parts"] == keys[1]["parts"] != keys[2]["parts"]
+
+    same = fake_cluster.run("explain", first, second)
+    assert same.status == 0, same.out
+    differs = fake_cluster.run("explain", first, other)
+    assert differs.status == 1
+    assert "the content of k.klir" in differs.out
 
 
 @pytest.mark.parametrize("name", ["graph.neff", "sitecustomize.py", ".hidden", "a b"])
